@@ -1,0 +1,243 @@
+package v1
+
+// Conditions of a ClusterResourcePlacement; a namespaced placement has the same without "Cluster". The suffix is the
+// type of the condition that each cluster's row and binding has.
+const (
+	// ClusterPlacementConditionPrefix goes before the per-cluster condition types on a ClusterResourcePlacement.
+	ClusterPlacementConditionPrefix = "ClusterResourcePlacement"
+	// ConditionScheduled: were clusters found as the policy asks?
+	ConditionScheduled = "Scheduled"
+	// ConditionRolloutStarted: may the cluster receive the snapshot yet?
+	ConditionRolloutStarted = "RolloutStarted"
+	// ConditionOverridden: were the overrides for the cluster computed?
+	ConditionOverridden = "Overridden"
+	// ConditionWorkSynchronized: have the Works in the cluster's namespace been written?
+	ConditionWorkSynchronized = "WorkSynchronized"
+	// ConditionApplied: has the member applied every object?
+	ConditionApplied = "Applied"
+	// ConditionAvailable: is every object available in the member?
+	ConditionAvailable = "Available"
+	// ConditionRemoved, on a Work that is being deleted: has the agent removed or released what it applied?
+	ConditionRemoved = "Removed"
+)
+
+// Reasons of Scheduled.
+const (
+	// ReasonSchedulePending: the scheduler has not yet answered for this generation.
+	ReasonSchedulePending = "SchedulePending"
+	// ReasonSchedulingPolicyFulfilled: all clusters that the policy asks for were found.
+	ReasonSchedulingPolicyFulfilled = "SchedulingPolicyFulfilled"
+	// ReasonSchedulingPolicyUnfulfilled: fewer clusters were found than the policy asks for.
+	ReasonSchedulingPolicyUnfulfilled = "SchedulingPolicyUnfulfilled"
+	// ReasonInvalidResourceSelectors: the selectors cannot be resolved; the message names selector and remedy.
+	ReasonInvalidResourceSelectors = "InvalidResourceSelectors"
+	// ReasonResourceSelectionIncomplete: something could not be read, so the selection is not known and nothing changes.
+	ReasonResourceSelectionIncomplete = "ResourceSelectionIncomplete"
+	// ReasonScheduled: this cluster was chosen.
+	ReasonScheduled = "Scheduled"
+	// ReasonScheduleFailed: a slot of the policy has no cluster.
+	ReasonScheduleFailed = "ScheduleFailed"
+)
+
+// Reasons of RolloutStarted.
+const (
+	// ReasonRolloutStarted: the cluster was given the snapshot.
+	ReasonRolloutStarted = "RolloutStarted"
+	// ReasonRolloutNotStartedYet: the rollout strategy holds the cluster back.
+	ReasonRolloutNotStartedYet = "RolloutNotStartedYet"
+	// ReasonRolloutStartedUnknown: not yet decided.
+	ReasonRolloutStartedUnknown = "RolloutStartedUnknown"
+	// ReasonRolloutControlledByExternalController: the cluster waits for an update run.
+	ReasonRolloutControlledByExternalController = "RolloutControlledByExternalController"
+)
+
+// Reasons of Overridden and WorkSynchronized.
+const (
+	// ReasonNoOverrideSpecified: there is nothing to override.
+	ReasonNoOverrideSpecified = "NoOverrideSpecified"
+	// ReasonOverriddenPending: overrides are not computed yet.
+	ReasonOverriddenPending = "OverriddenPending"
+	// ReasonWorkSynchronized: Works are written (placement).
+	ReasonWorkSynchronized = "WorkSynchronized"
+	// ReasonWorkNotSynchronizedYet: some Works are not written yet (placement).
+	ReasonWorkNotSynchronizedYet = "WorkNotSynchronizedYet"
+	// ReasonWorkSynchronizedUnknown: not yet known (placement).
+	ReasonWorkSynchronizedUnknown = "WorkSynchronizedUnknown"
+	// ReasonAllWorkSynced: all Works are written (binding).
+	ReasonAllWorkSynced = "AllWorkSynced"
+	// ReasonSyncWorkFailed: a Work could not be written; the message says why (binding).
+	ReasonSyncWorkFailed = "SyncWorkFailed"
+)
+
+// Reasons of Applied.
+const (
+	// ReasonApplySucceeded: applied in all clusters (placement).
+	ReasonApplySucceeded = "ApplySucceeded"
+	// ReasonApplyFailed: a cluster could not apply; failedPlacements says what (placement).
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonApplyPending: members have not answered yet.
+	ReasonApplyPending = "ApplyPending"
+	// ReasonAllWorkHaveBeenApplied: every Work is applied (binding).
+	ReasonAllWorkHaveBeenApplied = "AllWorkHaveBeenApplied"
+	// ReasonApplyInProgress: the member has not answered for this generation yet (binding).
+	ReasonApplyInProgress = "ApplyInProgress"
+	// ReasonNotAllWorkHaveBeenApplied: the member could not apply a Work (binding).
+	ReasonNotAllWorkHaveBeenApplied = "NotAllWorkHaveBeenApplied"
+	// ReasonAllManifestsApplied: every manifest is applied (Work).
+	ReasonAllManifestsApplied = "AllManifestsApplied"
+	// ReasonSomeManifestsAreNotApplied: a manifest is not applied (Work).
+	ReasonSomeManifestsAreNotApplied = "SomeManifestsAreNotApplied"
+)
+
+// Reasons of Available.
+const (
+	// ReasonResourceAvailable: available in all clusters (placement).
+	ReasonResourceAvailable = "ResourceAvailable"
+	// ReasonResourceNotAvailableYet: not yet available in some cluster (placement).
+	ReasonResourceNotAvailableYet = "ResourceNotAvailableYet"
+	// ReasonResourceAvailableUnknown: not yet known (placement).
+	ReasonResourceAvailableUnknown = "ResourceAvailableUnknown"
+	// ReasonAllWorkAreAvailable: every Work is available (binding).
+	ReasonAllWorkAreAvailable = "AllWorkAreAvailable"
+	// ReasonNotAllWorkAreAvailable: a Work is not yet available (binding).
+	ReasonNotAllWorkAreAvailable = "NotAllWorkAreAvailable"
+	// ReasonNotAllWorkAreAvailabilityTrackable: available as far as can be told (binding).
+	ReasonNotAllWorkAreAvailabilityTrackable = "NotAllWorkAreAvailabilityTrackable"
+	// ReasonAllManifestsAvailable: every manifest is available (Work).
+	ReasonAllManifestsAvailable = "AllManifestsAvailable"
+	// ReasonSomeManifestsAreNotAvailable: a manifest is not available (Work).
+	ReasonSomeManifestsAreNotAvailable = "SomeManifestsAreNotAvailable"
+	// ReasonWorkNotTrackable: all that can be tracked is available, and something cannot be tracked (Work).
+	ReasonWorkNotTrackable = "WorkNotTrackable"
+)
+
+// Reasons of a manifest's Applied.
+const (
+	// ReasonManifestApplied: applied.
+	ReasonManifestApplied = "Applied"
+	// ReasonManifestDecodingErred: not a Kubernetes object, or of a kind that the member does not know.
+	ReasonManifestDecodingErred = "DecodingErred"
+	// ReasonManifestFoundGenerateName: has a generateName and no name.
+	ReasonManifestFoundGenerateName = "FoundGenerateName"
+	// ReasonManifestDuplicated: the same object stands earlier in the Work.
+	ReasonManifestDuplicated = "Duplicated"
+	// ReasonManifestFailedToFindObject: the member could not be asked for the object.
+	ReasonManifestFailedToFindObject = "FailedToFindObjInMemberCluster"
+	// ReasonManifestFailedToTakeOver: another placement, or something else, owns the object.
+	ReasonManifestFailedToTakeOver = "FailedToTakeOver"
+	// ReasonManifestApplyFailed: the member refused the object; the message is its own error.
+	ReasonManifestApplyFailed = "ManifestApplyFailed"
+	// ReasonManifestPreparing: about to be applied.
+	ReasonManifestPreparing = "PreparingToProcess"
+)
+
+// Reasons of a manifest's Available.
+const (
+	// ReasonManifestAvailable: available.
+	ReasonManifestAvailable = "Available"
+	// ReasonManifestNotTrackable: nothing tells whether it is available; taken as available.
+	ReasonManifestNotTrackable = "NotTrackable"
+	// ReasonManifestNotAvailableYet: not yet available; the message says what is missing.
+	ReasonManifestNotAvailableYet = "ManifestNotAvailableYet"
+	// ReasonManifestAvailabilityFailed: the availability could not be told.
+	ReasonManifestAvailabilityFailed = "Failed"
+)
+
+// Reasons of a Work's Removed.
+const (
+	// ReasonResourcesRemoved: nothing that the Work placed is held for it any more.
+	ReasonResourcesRemoved = "ResourcesRemoved"
+	// ReasonResourcesReleased: objects were left in the member on purpose; the message says which and why.
+	ReasonResourcesReleased = "ResourcesReleased"
+	// ReasonRemovalInProgress: objects are still being deleted; the message names them.
+	ReasonRemovalInProgress = "RemovalInProgress"
+	// ReasonRemovalFailed: an object could not be removed; the message is the member's own error.
+	ReasonRemovalFailed = "RemovalFailed"
+)
+
+// Condition types of update runs, their stages, clusters and tasks, and of approval requests.
+const (
+	// ConditionInitialized, on a run: was it planned?
+	ConditionInitialized = "Initialized"
+	// ConditionProgressing, on a run or a stage: is it moving, and if not, why?
+	ConditionProgressing = "Progressing"
+	// ConditionSucceeded, on a run, a stage or a cluster: how did it end?
+	ConditionSucceeded = "Succeeded"
+	// ConditionStarted, on a cluster: was its update started?
+	ConditionStarted = "Started"
+	// ConditionApprovalRequestCreated, on a task: does the request exist?
+	ConditionApprovalRequestCreated = "ApprovalRequestCreated"
+	// ConditionApprovalRequestApproved, on a task: was it approved?
+	ConditionApprovalRequestApproved = "ApprovalRequestApproved"
+	// ConditionWaitTimeElapsed, on a task: False from the moment the wait begins, True from its end.
+	ConditionWaitTimeElapsed = "WaitTimeElapsed"
+	// ConditionApproved, on an approval request: set by people.
+	ConditionApproved = "Approved"
+	// ConditionApprovalAccepted, on an approval request: the run has taken note; it cannot be taken back.
+	ConditionApprovalAccepted = "ApprovalAccepted"
+)
+
+// Reasons of runs.
+const (
+	// ReasonUpdateRunInitialized: the plan is made.
+	ReasonUpdateRunInitialized = "UpdateRunInitializedSuccessfully"
+	// ReasonUpdateRunInitializationPending: something that may still come is missing; the message says what.
+	ReasonUpdateRunInitializationPending = "UpdateRunInitializationPending"
+	// ReasonUpdateRunInitializationFailed: no plan can be made; final.
+	ReasonUpdateRunInitializationFailed = "UpdateRunInitializedFailed"
+	// ReasonUpdateRunProgressing: clusters are being updated.
+	ReasonUpdateRunProgressing = "UpdateRunProgressing"
+	// ReasonUpdateRunWaiting: a gate is closed; the message names it.
+	ReasonUpdateRunWaiting = "UpdateRunWaiting"
+	// ReasonUpdateRunStuck: clusters cannot apply; the message names them.
+	ReasonUpdateRunStuck = "UpdateRunStuck"
+	// ReasonUpdateRunStopping: clusters in flight are finishing; no other starts.
+	ReasonUpdateRunStopping = "UpdateRunStopping"
+	// ReasonUpdateRunStopped: nothing is in flight; waits to be resumed.
+	ReasonUpdateRunStopped = "UpdateRunStopped"
+	// ReasonUpdateRunSucceeded: all stages are done.
+	ReasonUpdateRunSucceeded = "UpdateRunSucceeded"
+	// ReasonUpdateRunFailed: it cannot go on; final; the message says why.
+	ReasonUpdateRunFailed = "UpdateRunFailed"
+)
+
+// Reasons of stages, clusters, tasks and approval requests.
+const (
+	// ReasonStageUpdatingStarted: clusters of the stage are being updated.
+	ReasonStageUpdatingStarted = "StageUpdatingStarted"
+	// ReasonStageUpdatingWaiting: a gate of the stage is closed.
+	ReasonStageUpdatingWaiting = "StageUpdatingWaiting"
+	// ReasonStageUpdatingStopping: clusters in flight are finishing.
+	ReasonStageUpdatingStopping = "StageUpdatingStopping"
+	// ReasonStageUpdatingStopped: nothing is in flight; waits to be resumed.
+	ReasonStageUpdatingStopped = "StageUpdatingStopped"
+	// ReasonStageUpdatingSucceeded: clusters and gates are done.
+	ReasonStageUpdatingSucceeded = "StageUpdatingSucceeded"
+	// ReasonStageUpdatingFailed: the run failed in this stage.
+	ReasonStageUpdatingFailed = "StageUpdatingFailed"
+	// ReasonStageUpdatingSkippedNoClusters: the stage has no clusters.
+	ReasonStageUpdatingSkippedNoClusters = "StageUpdatingSkippedNoClusters"
+
+	// ReasonClusterUpdatingStarted: the cluster was given the snapshot.
+	ReasonClusterUpdatingStarted = "ClusterUpdatingStarted"
+	// ReasonClusterUpdatingSucceeded: all of it is available there.
+	ReasonClusterUpdatingSucceeded = "ClusterUpdatingSucceeded"
+	// ReasonClusterUpdatingFailed: the run failed while the cluster was in flight.
+	ReasonClusterUpdatingFailed = "ClusterUpdatingFailed"
+	// ReasonClusterUpdatingSkipped: the cluster left before it was done.
+	ReasonClusterUpdatingSkipped = "ClusterUpdatingSkipped"
+
+	// ReasonStageTaskWaiting: the wait has begun.
+	ReasonStageTaskWaiting = "StageTaskWaiting"
+	// ReasonStageTaskWaitTimeElapsed: the wait is over.
+	ReasonStageTaskWaitTimeElapsed = "StageTaskWaitTimeElapsed"
+	// ReasonStageTaskApprovalRequestCreated: the request exists.
+	ReasonStageTaskApprovalRequestCreated = "StageTaskApprovalRequestCreated"
+	// ReasonStageTaskApprovalRequestApproved: the request was approved.
+	ReasonStageTaskApprovalRequestApproved = "StageTaskApprovalRequestApproved"
+
+	// ReasonApprovalAccepted: the approval counts and cannot be taken back.
+	ReasonApprovalAccepted = "ApprovalRequestApprovalAccepted"
+	// ReasonApprovalRequestClosed, on ApprovalAccepted False: the run ended before anybody approved.
+	ReasonApprovalRequestClosed = "ApprovalRequestClosed"
+)

@@ -1,0 +1,86 @@
+package v1
+
+// Labels, annotations and finalizers that the public system defined. Tools written for it keep working.
+const (
+	// LabelParentPlacement names the placement of a snapshot, a binding or a Work. Its key says CRP for namespaced
+	// placements too.
+	LabelParentPlacement = "kubernetes-fleet.io/parent-CRP"
+	// LabelIsLatestSnapshot is "true" on the newest snapshot of a placement and "false" on the others.
+	LabelIsLatestSnapshot = "kubernetes-fleet.io/is-latest-snapshot"
+	// LabelPolicyIndex is a policy snapshot's index, counted from 0.
+	LabelPolicyIndex = "kubernetes-fleet.io/policy-index"
+	// LabelResourceIndex is a resource snapshot's index, counted from 0; all parts of one snapshot share it.
+	LabelResourceIndex = "kubernetes-fleet.io/resource-index"
+	// LabelParentBinding names the binding that a Work was rendered from.
+	LabelParentBinding = "kubernetes-fleet.io/parent-resource-binding"
+	// LabelParentSnapshotIndex is the index of the resource snapshot that a Work was rendered from.
+	LabelParentSnapshotIndex = "kubernetes-fleet.io/parent-resource-snapshot-index"
+	// LabelTargetUpdateRun names the run that an approval request belongs to.
+	LabelTargetUpdateRun = "kubernetes-fleet.io/targetUpdateRun"
+	// LabelTargetUpdatingStage names the stage that an approval request opens or closes.
+	LabelTargetUpdatingStage = "kubernetes-fleet.io/targetUpdatingStage"
+	// LabelTaskType is TaskTypeBeforeStage or TaskTypeAfterStage on an approval request.
+	LabelTaskType = "kubernetes-fleet.io/taskType"
+	// LabelIsLatestUpdateRunApproval is "true" on every approval request.
+	LabelIsLatestUpdateRunApproval = "kubernetes-fleet.io/isLatestUpdateRunApproval"
+
+	// AnnotationPlacementGeneration is, on a policy snapshot, the generation of the placement it was last seen to match.
+	AnnotationPlacementGeneration = "kubernetes-fleet.io/CRP-generation"
+	// AnnotationResourceHash is, on a master resource snapshot, the SHA-256 of the whole selection, in hex.
+	AnnotationResourceHash = "kubernetes-fleet.io/resource-hash"
+	// AnnotationSnapshotCount is, on a master resource snapshot, the number of objects that the snapshot is split into.
+	AnnotationSnapshotCount = "kubernetes-fleet.io/number-of-resource-snapshots"
+	// AnnotationEnvelopeCount is, on a master resource snapshot, the number of envelopes among the selected objects.
+	AnnotationEnvelopeCount = "kubernetes-fleet.io/number-of-enveloped-object"
+	// AnnotationSnapshotSubindex is the 0-based position of a snapshot part after the master.
+	AnnotationSnapshotSubindex = "kubernetes-fleet.io/subindex-of-resource-snapshot"
+	// AnnotationParentSnapshotName is, on a Work, the name of the resource snapshot object it carries.
+	AnnotationParentSnapshotName = "kubernetes-fleet.io/parent-resource-snapshot-name"
+	// AnnotationPreviousBindingState is, on an Unscheduled binding, the state it had before.
+	AnnotationPreviousBindingState = "kubernetes-fleet.io/previous-binding-state"
+
+	// FinalizerPlacementCleanup holds a placement until its snapshots are gone.
+	FinalizerPlacementCleanup = "kubernetes-fleet.io/crp-cleanup"
+	// FinalizerSchedulerCleanup holds a placement until its bindings are gone.
+	FinalizerSchedulerCleanup = "kubernetes-fleet.io/scheduler-cleanup"
+	// FinalizerWorkCleanup holds a binding until its Works are gone, and a Work until its agent has removed or
+	// released what it applied. The hub sets and lifts it; agents have no right to.
+	FinalizerWorkCleanup = "kubernetes-fleet.io/work-cleanup"
+	// FinalizerUpdateRun holds an update run until its approval requests are gone.
+	FinalizerUpdateRun = "kubernetes-fleet.io/stagedupdaterun-finalizer"
+)
+
+// Keys of our own, for what the public system lacks.
+const (
+	// AnnotationUpdateRun is, on a binding, the name of the update run that last moved it; for people.
+	AnnotationUpdateRun = "fleetwright.io/update-run"
+	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.
+	AnnotationUpdateRunUID = "fleetwright.io/update-run-uid"
+	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run started this cluster.
+	AnnotationUpdateStarted = "fleetwright.io/update-started"
+	// AnnotationPlacementUID is, on snapshots, bindings and Works, the UID of the placement that they belong to, so that
+	// a placement deleted and made again under its name never adopts what the first one left.
+	AnnotationPlacementUID = "fleetwright.io/placement-uid"
+	// AnnotationWorkCount is, on a Work, the number of Works that its binding's snapshot is carried by: an agent removes
+	// nothing before it has seen them all.
+	AnnotationWorkCount = "fleetwright.io/work-count"
+	// AnnotationLastAvailable is, on a placement's newest resource snapshot that was available in every selected
+	// cluster, "true": that snapshot is never pruned.
+	AnnotationLastAvailable = "fleetwright.io/available-everywhere"
+	// FinalizerAppliedWork holds an AppliedWork until its agent has itself removed or released what it owns, so that
+	// deleting the object or its CRD never cascades into workloads.
+	FinalizerAppliedWork = "fleetwright.io/applied-work"
+)
+
+const (
+	// TaskTypeBeforeStage is LabelTaskType's value for an approval that opens a stage.
+	TaskTypeBeforeStage = "beforeStage"
+	// TaskTypeAfterStage is LabelTaskType's value for an approval that ends a stage.
+	TaskTypeAfterStage = "afterStage"
+	// DeletionStageName is the name of the stage in which a run removes what is no longer scheduled.
+	DeletionStageName = "kubernetes-fleet.io/deleteStage"
+	// MemberNamespacePrefix and a cluster's name make the hub namespace of that cluster.
+	MemberNamespacePrefix = "fleet-member-"
+	// FieldManager is the name under which agents apply objects in members.
+	FieldManager = "work-api-agent"
+)

@@ -1,0 +1,237 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// PlacementType says how clusters are chosen.
+// +kubebuilder:validation:Enum=PickAll
+type PlacementType string
+
+// PickAllPlacementType chooses every cluster that has joined and is healthy.
+const PickAllPlacementType PlacementType = "PickAll"
+
+// RolloutStrategyType says who moves a placement's clusters to a new resource snapshot.
+// +kubebuilder:validation:Enum=RollingUpdate;External
+type RolloutStrategyType string
+
+const (
+	// RollingUpdateRolloutStrategyType lets the hub move the clusters by itself as soon as the resources change.
+	RollingUpdateRolloutStrategyType RolloutStrategyType = "RollingUpdate"
+	// ExternalRolloutStrategyType leaves every move to update runs.
+	ExternalRolloutStrategyType RolloutStrategyType = "External"
+)
+
+const (
+	// DefaultRevisionHistoryLimit is the number of snapshots kept where the placement does not say.
+	DefaultRevisionHistoryLimit int32 = 10
+)
+
+// PlacementSpec says what is placed, where, and how changes reach the clusters.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.policy) || has(self.policy)",message="policy cannot be removed once set"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.strategy.type == 'External' && self.strategy.type != 'External')",message="cannot change rollout strategy type from 'External' to other types"
+type PlacementSpec struct {
+	// resourceSelectors name the objects to place; 1 to 100. An object may be selected once only.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
+
+	// policy says which clusters receive the objects. Without it every joined and healthy cluster does. It cannot be
+	// taken away again once it is set.
+	// +optional
+	Policy *PlacementPolicy `json:"policy,omitempty"`
+
+	// strategy says how a change reaches the clusters. Default: RollingUpdate.
+	// +optional
+	// +kubebuilder:default={}
+	Strategy RolloutStrategy `json:"strategy,omitempty"`
+
+	// revisionHistoryLimit is how many resource snapshots, and how many policy snapshots, are kept; 1 to 1000,
+	// default 10. Snapshots in use are kept beyond it.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// ResourceSelector selects one object by name, several by label, or, with neither, all of a kind.
+// +kubebuilder:validation:XValidation:rule="!(has(self.name) && size(self.name) > 0 && has(self.labelSelector))",message="name and labelSelector are mutually exclusive in a resource selector"
+type ResourceSelector struct {
+	// group is the API group; empty for the core group.
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// version is the API version, such as v1.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version"`
+	// kind is the kind, such as Namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// name selects one object. It excludes labelSelector.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// labelSelector selects all objects of the kind that match. It excludes name.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// PlacementPolicy says which clusters receive the objects.
+type PlacementPolicy struct {
+	// placementType says how clusters are chosen. Default: PickAll. It cannot be changed.
+	// +optional
+	// +kubebuilder:default=PickAll
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="placement type is immutable"
+	PlacementType PlacementType `json:"placementType,omitempty"`
+}
+
+// RolloutStrategy says how a change reaches the clusters.
+type RolloutStrategy struct {
+	// type is RollingUpdate, where the hub moves clusters by itself, or External, where only update runs do. Default:
+	// RollingUpdate. External cannot be changed back.
+	// +optional
+	// +kubebuilder:default=RollingUpdate
+	Type RolloutStrategyType `json:"type,omitempty"`
+}
+
+// IsExternal tells whether only update runs may move the placement's clusters.
+func (s *PlacementSpec) IsExternal() bool { return s.Strategy.Type == ExternalRolloutStrategyType }
+
+// RevisionLimit returns the number of snapshots to keep.
+func (s *PlacementSpec) RevisionLimit() int32 {
+	return ptr.Deref(s.RevisionHistoryLimit, DefaultRevisionHistoryLimit)
+}
+
+// ResourceIdentifier names an object that a placement selects.
+type ResourceIdentifier struct {
+	// group is the API group; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// version is the API version.
+	Version string `json:"version"`
+	// kind is the kind.
+	Kind string `json:"kind"`
+	// name is the object's name.
+	Name string `json:"name"`
+	// namespace is the object's namespace; empty for a cluster-scoped object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// FailedResourcePlacement is an object that could not be applied in a cluster, or is not available there.
+type FailedResourcePlacement struct {
+	ResourceIdentifier `json:",inline"`
+	// condition is the member's own account: Applied or Available, False.
+	Condition metav1.Condition `json:"condition"`
+}
+
+// PlacementStatus tells how far the placement has come.
+type PlacementStatus struct {
+	// selectedResources are the objects of the newest resource snapshot, or, under External, of the one that all
+	// clusters run; 2,000 at the most, see selectedResourceCount.
+	// +optional
+	// +listType=atomic
+	SelectedResources []ResourceIdentifier `json:"selectedResources,omitempty"`
+	// selectedResourceCount is the number of selected objects, those not listed included.
+	// +optional
+	SelectedResourceCount int32 `json:"selectedResourceCount,omitempty"`
+	// observedResourceIndex is the index of the snapshot that selectedResources describes. It is empty while clusters
+	// of an External placement run different snapshots; clusterSummary then has the numbers.
+	// +optional
+	ObservedResourceIndex string `json:"observedResourceIndex,omitempty"`
+	// clusterSummary counts the selected clusters, those without a row included.
+	// +optional
+	ClusterSummary *ClusterSummary `json:"clusterSummary,omitempty"`
+	// placementStatuses has a row for each selected cluster, those that are not done first, as many as fit into the
+	// status; clusterSummary.omitted counts the others. A cluster's whole state is on its binding.
+	// +optional
+	// +listType=atomic
+	PlacementStatuses []PerClusterPlacementStatus `json:"placementStatuses,omitempty"`
+	// conditions are the placement's conditions over all clusters.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ClusterSummary counts the clusters of a placement.
+type ClusterSummary struct {
+	// selected is the number of clusters that the policy chose.
+	Selected int32 `json:"selected"`
+	// available is the number of those in which all of the cluster's snapshot is available.
+	Available int32 `json:"available"`
+	// failed is the number of those whose apply failed.
+	Failed int32 `json:"failed"`
+	// omitted is the number of clusters for which placementStatuses has no row.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
+	// byResourceIndex tells how many clusters are on which resource snapshot. Clusters that have none yet are not in it.
+	// +optional
+	// +listType=map
+	// +listMapKey=resourceIndex
+	ByResourceIndex []ResourceIndexCount `json:"byResourceIndex,omitempty"`
+}
+
+// ResourceIndexCount is the number of clusters on one resource snapshot.
+type ResourceIndexCount struct {
+	// resourceIndex is the snapshot's index.
+	ResourceIndex string `json:"resourceIndex"`
+	// clusters is the number of clusters on it.
+	Clusters int32 `json:"clusters"`
+}
+
+// PerClusterPlacementStatus tells how far one cluster has come.
+type PerClusterPlacementStatus struct {
+	// clusterName is the cluster.
+	// +optional
+	ClusterName string `json:"clusterName,omitempty"`
+	// observedResourceIndex is the index of the resource snapshot that this cluster is on; empty while it has none.
+	// +optional
+	ObservedResourceIndex string `json:"observedResourceIndex,omitempty"`
+	// failedPlacements are objects that could not be applied or are not available; 100 at the most.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	FailedPlacements []FailedResourcePlacement `json:"failedPlacements,omitempty"`
+	// conditions are this cluster's conditions.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ClusterResourcePlacement places cluster-scoped objects, and namespaces with what is in them, in member clusters.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=crp,categories={fleet,fleet-placement}
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Gen",type=string,JSONPath=`.metadata.generation`
+// +kubebuilder:printcolumn:name="Type",type=string,priority=1,JSONPath=`.spec.policy.placementType`
+// +kubebuilder:printcolumn:name="Scheduled",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementScheduled")].status`
+// +kubebuilder:printcolumn:name="Scheduled-Gen",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementScheduled")].observedGeneration`
+// +kubebuilder:printcolumn:name="Work-Synchronized",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementWorkSynchronized")].status`
+// +kubebuilder:printcolumn:name="Work-Synchronized-Gen",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementWorkSynchronized")].observedGeneration`
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementAvailable")].status`
+// +kubebuilder:printcolumn:name="Available-Gen",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementAvailable")].observedGeneration`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name: the name field cannot have length exceeding 63; choose a shorter name"
+type ClusterResourcePlacement struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is wanted.
+	Spec PlacementSpec `json:"spec"`
+	// status is what was observed.
+	// +optional
+	Status PlacementStatus `json:"status,omitempty"`
+}
+
+// ClusterResourcePlacementList is a list of ClusterResourcePlacement.
+// +kubebuilder:object:root=true
+type ClusterResourcePlacementList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterResourcePlacement `json:"items"`
+}

@@ -1,0 +1,57 @@
+package placement
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+)
+
+// MemberNamespace is the hub namespace of a cluster.
+func MemberNamespace(cluster string) string { return placementv1.MemberNamespacePrefix + cluster }
+
+// PolicySnapshotName names the policy snapshot with an index.
+func PolicySnapshotName(placement string, index int) string {
+	return fmt.Sprintf("%s-%d", placement, index)
+}
+
+// ResourceSnapshotName names the master object of the resource snapshot with an index.
+func ResourceSnapshotName(placement string, index int) string {
+	return fmt.Sprintf("%s-%d-snapshot", placement, index)
+}
+
+// ResourceSnapshotPartName names a further object of that snapshot; sub counts from 0.
+func ResourceSnapshotPartName(placement string, index, sub int) string {
+	return fmt.Sprintf("%s-%d-%d", placement, index, sub)
+}
+
+// BindingName names the binding of a placement to a cluster. It is the same for the same pair, so that a hub that
+// crashed never makes a second one.
+func BindingName(k Key, cluster string) string {
+	sum := sha256.Sum256([]byte(k.String() + "\x00" + cluster))
+	return fmt.Sprintf("%s-%s-%s", truncate(k.Name, 26), truncate(cluster, 27), hex.EncodeToString(sum[:4]))
+}
+
+// WorkName names the Work that carries one part of a snapshot: 0 is the master, part n has the subindex n-1.
+func WorkName(k Key, part int) string {
+	prefix := k.Name
+	if k.Namespace != "" {
+		prefix = k.Namespace + "." + k.Name
+	}
+	if part == 0 {
+		return prefix + "-work"
+	}
+	return fmt.Sprintf("%s-%d", prefix, part-1)
+}
+
+// truncate cuts s to n bytes, and then cuts off what a name may not end with.
+func truncate(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	for len(s) > 0 && (s[len(s)-1] == '-' || s[len(s)-1] == '.') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
