@@ -67,6 +67,10 @@ const (
 	// AnnotationLastAvailable is, on a placement's newest resource snapshot that was available in every selected
 	// cluster, "true": that snapshot is never pruned.
 	AnnotationLastAvailable = "fleetwright.io/available-everywhere"
+	// AnnotationRemovalConfirmed is "true" on a Work that the hub deletes on purpose, set before it is deleted. An agent
+	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
+	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
+	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
 	// FinalizerAppliedWork holds an AppliedWork until its agent has itself removed or released what it owns, so that
 	// deleting the object or its CRD never cascades into workloads.
 	FinalizerAppliedWork = "fleetwright.io/applied-work"
