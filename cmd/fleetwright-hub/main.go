@@ -1,0 +1,44 @@
+// Command fleetwright-hub runs the controllers of the hub.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fleetwright/fleetwright/internal/hub/setup"
+	ctrl "sigs.k8s.io/controller-runtime"
+	_ "sigs.k8s.io/controller-runtime/pkg/client/config" // the flag --kubeconfig
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+func main() {
+	var options setup.Options
+	flag.StringVar(&options.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served; 0 serves none")
+	flag.StringVar(&options.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
+	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let one of several hubs work at a time")
+	flag.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "fleetwright-system", "where the Lease of the leader is")
+	flag.DurationVar(&options.ForceLeaveAfter, "force-leave-after", 15*time.Minute, "how long a deleted MemberCluster waits for its agent to leave")
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	if err := run(options); err != nil {
+		fmt.Fprintln(os.Stderr, "fleetwright-hub:", err)
+		os.Exit(1)
+	}
+}
+
+func run(options setup.Options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("read how to reach the hub's API server: %w", err)
+	}
+	manager, err := setup.Manager(config, options)
+	if err != nil {
+		return err
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}

@@ -1,0 +1,52 @@
+// Command up starts a sandbox with the product on it, and prints what to type next. `make up` calls it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fleetwright/fleetwright/internal/quickstart"
+)
+
+func main() {
+	root := flag.String("root", ".", "the repository's root")
+	dir := flag.String("dir", ".sandbox", "where the sandbox keeps its state")
+	members := flag.Int("members", 3, "how many members")
+	bare := flag.Int("bare", 0, "how many further members with an API server and an agent alone")
+	flag.Parse()
+	if err := run(*root, *dir, *members, *bare); err != nil {
+		fmt.Fprintln(os.Stderr, "up:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root, dir string, members, bare int) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("find the repository's root: %w", err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("find the sandbox's folder: %w", err)
+	}
+	fleet := &quickstart.Fleet{Root: root, Dir: dir, Members: members, BareMembers: bare, Out: os.Stdout}
+	if err := fleet.Up(ctx); err != nil {
+		return err
+	}
+	fmt.Printf(`
+A hub and %d members are up. Type next:
+
+  export KUBECONFIG=%s PATH=%s:$PATH
+  kubectl get memberclusters
+  kubectl amc run --help
+
+docs/tutorials/staged-update.md takes it from here; make down stops everything.
+`, members+bare, fleet.Kubeconfig(), filepath.Join(root, "bin"))
+	return nil
+}

@@ -1,0 +1,89 @@
+package setup
+
+import (
+	"fmt"
+	"time"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Options are what an operator may set.
+type Options struct {
+	// MetricsAddress and ProbeAddress are where metrics and health are served; "0" serves none.
+	MetricsAddress, ProbeAddress string
+	// LeaderElection lets one of several hubs work at a time, by a Lease in LeaderElectionNamespace.
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	// ForceLeaveAfter is how long a deleted MemberCluster waits for its agent to leave. Default: 15 minutes.
+	ForceLeaveAfter time.Duration
+}
+
+// Manager makes the manager with every controller of the hub.
+func Manager(config *rest.Config, options Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server's priority and fairness decides who waits, not a limit on our side
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        Scheme(),
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: withoutContent()},
+		Metrics:                       server.Options{BindAddress: options.MetricsAddress},
+		HealthProbeBindAddress:        options.ProbeAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              "fleetwright-hub",
+		LeaderElectionNamespace:       options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the hub's manager: %w", err)
+	}
+	if err := manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the health check: %w", err)
+	}
+	if err := manager.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	if err := addControllers(manager, options); err != nil {
+		return nil, err
+	}
+	return manager, nil
+}
+
+// Scheme knows the kinds that the hub reads and writes.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	utilruntime.Must(placementv1.AddToScheme(s))
+	utilruntime.Must(clusterv1.AddToScheme(s))
+	return s
+}
+
+// withoutContent keeps manifests and snapshot content out of the cache, so that the hub's memory does not grow with
+// them. Who needs content reads it live.
+func withoutContent() map[client.Object]cache.ByObject {
+	strip := func(object any) (any, error) {
+		switch o := object.(type) {
+		case *placementv1.Work:
+			o.ManagedFields = nil
+			o.Spec.Workload.Manifests = nil
+		case *placementv1.ClusterResourceSnapshot:
+			o.ManagedFields = nil
+			o.Spec.SelectedResources = nil
+		}
+		return object, nil
+	}
+	return map[client.Object]cache.ByObject{
+		&placementv1.Work{}:                    {Transform: strip},
+		&placementv1.ClusterResourceSnapshot{}: {Transform: strip},
+	}
+}

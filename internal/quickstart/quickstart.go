@@ -1,0 +1,261 @@
+// Package quickstart puts the product onto a sandbox: definitions, rights and policies on the hub, the hub as a process,
+// and in each member an agent that joins by the same way as on any other cluster.
+package quickstart
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// systemNamespace holds the product's own objects on the hub and in members.
+	systemNamespace = "fleetwright-system"
+	hubAccount      = "fleetwright-hub"
+	agentAccount    = "fleetwright-agent"
+	// bootstrapSeconds is how long a bootstrap token lives.
+	bootstrapSeconds = 3600
+	// HubProcess is the name of the hub among a sandbox's processes; an agent is AgentProcess and its cluster's name.
+	HubProcess = "fleetwright-hub"
+	// AgentProcess goes before a cluster's name.
+	AgentProcess = "fleetwright-agent-"
+)
+
+// Fleet is a sandbox with the product on it.
+type Fleet struct {
+	// Root is the repository's root: manifests come from its config folder, programs from its bin folder.
+	Root string
+	// Dir holds the sandbox's state.
+	Dir string
+	// Members and BareMembers are how many of each there are to be. Bare members have an API server and an agent alone.
+	Members, BareMembers int
+	// HeartbeatSeconds is the members' heartbeat period; 0 leaves the default.
+	HeartbeatSeconds int32
+	// HubArgs and AgentArgs are added to the programs' arguments.
+	HubArgs, AgentArgs []string
+	// Out receives a line for each step.
+	Out io.Writer
+}
+
+// Names returns the members' names.
+func (f *Fleet) Names() []string {
+	names := make([]string, 0, f.Members+f.BareMembers)
+	for i := range f.Members + f.BareMembers {
+		names = append(names, "member"+strconv.Itoa(i+1))
+	}
+	return names
+}
+
+// Kubeconfig is the file with the administrator's contexts: hub, member1, member2 and so on.
+func (f *Fleet) Kubeconfig() string { return filepath.Join(f.Dir, "kubeconfig") }
+
+// Up starts what is missing and waits until every member has joined.
+func (f *Fleet) Up(ctx context.Context) error {
+	args := []string{"up", "--members", strconv.Itoa(f.Members)}
+	if f.BareMembers > 0 {
+		args = append(args, "--bare", strconv.Itoa(f.BareMembers))
+	}
+	if err := f.Sandbox(ctx, args...); err != nil {
+		return err
+	}
+	hub, hubConfig, err := f.Client("hub")
+	if err != nil {
+		return err
+	}
+	f.say("Installing Fleetwright on the hub")
+	if err := f.installHub(ctx, hub, hubConfig); err != nil {
+		return fmt.Errorf("install the hub: %w", err)
+	}
+	f.say("Joining the members")
+	for _, name := range f.Names() {
+		if err := f.join(ctx, hub, hubConfig, name); err != nil {
+			return fmt.Errorf("join %s: %w", name, err)
+		}
+	}
+	for _, name := range f.Names() {
+		if err := f.waitJoined(ctx, hub, name); err != nil {
+			return fmt.Errorf("wait until %s has joined (its log: %s): %w", name, filepath.Join(f.Dir, "logs", AgentProcess+name+".log"), err)
+		}
+		f.say(name + " has joined")
+	}
+	return nil
+}
+
+// Down stops everything and removes the sandbox's state.
+func (f *Fleet) Down(ctx context.Context) error { return f.Sandbox(ctx, "down") }
+
+// Sandbox runs the sandbox's own command on this fleet.
+func (f *Fleet) Sandbox(ctx context.Context, args ...string) error {
+	verb, rest := args[0], args[1:]
+	command := exec.CommandContext(ctx, filepath.Join(f.Root, "bin", "sandbox"),
+		append([]string{verb, "--dir", f.Dir, "--bin", filepath.Join(f.Root, "bin")}, rest...)...)
+	command.Stdout, command.Stderr = f.Out, f.Out
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("sandbox %s: %w", verb, err)
+	}
+	return nil
+}
+
+// Client returns the administrator's client and configuration for a context of the kubeconfig.
+func (f *Fleet) Client(context string) (client.WithWatch, *rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: f.Kubeconfig()},
+		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read context %s from %s: %w", context, f.Kubeconfig(), err)
+	}
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a client for %s: %w", context, err)
+	}
+	return c, config, nil
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, placementv1.AddToScheme, clusterv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic("register API types: " + err.Error()) // cannot happen: the types are compiled in
+		}
+	}
+	return s
+}
+
+// installHub installs definitions, rights and policies and starts the hub under its own service account.
+func (f *Fleet) installHub(ctx context.Context, c client.Client, config *rest.Config) error {
+	if err := ensureAccount(ctx, c, hubAccount); err != nil {
+		return err
+	}
+	for _, folder := range []string{"crd/hub", "rbac/hub", "policies"} {
+		if err := applyFolder(ctx, c, filepath.Join(f.Root, "config", folder)); err != nil {
+			return err
+		}
+	}
+	if err := waitForCRDs(ctx, c); err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(f.Dir, "hub.kubeconfig")
+	if _, err := os.Stat(kubeconfig); err != nil {
+		if err := writeKubeconfig(ctx, c, config, systemNamespace, hubAccount, kubeconfig); err != nil {
+			return err
+		}
+	}
+	return f.start(ctx, HubProcess, append([]string{filepath.Join(f.Root, "bin", "fleetwright-hub"), "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "0"}, f.HubArgs...))
+}
+
+// join makes the MemberCluster, hands the agent a bootstrap token and starts it under its own service account in the member.
+func (f *Fleet) join(ctx context.Context, hub client.Client, hubConfig *rest.Config, name string) error {
+	member, memberConfig, err := f.Client(name)
+	if err != nil {
+		return err
+	}
+	if err := ensureAccount(ctx, member, agentAccount); err != nil {
+		return err
+	}
+	for _, folder := range []string{"crd/member", "rbac/member"} {
+		if err := applyFolder(ctx, member, filepath.Join(f.Root, "config", folder)); err != nil {
+			return err
+		}
+	}
+	if err := waitForCRDs(ctx, member); err != nil {
+		return err
+	}
+	cluster := &clusterv1.MemberCluster{}
+	cluster.Name = name
+	cluster.Spec.HeartbeatPeriodSeconds = f.HeartbeatSeconds
+	if err := hub.Create(ctx, cluster); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the MemberCluster: %w", err)
+	}
+	files := filepath.Join(f.Dir, "agents", name)
+	if _, err := os.Stat(filepath.Join(files, "member.kubeconfig")); err != nil {
+		if err := os.MkdirAll(files, 0o700); err != nil {
+			return fmt.Errorf("make a folder for the agent's files: %w", err)
+		}
+		if err := f.handOver(ctx, hub, hubConfig, name, files); err != nil {
+			return err
+		}
+		if err := writeKubeconfig(ctx, member, memberConfig, systemNamespace, agentAccount, filepath.Join(files, "member.kubeconfig")); err != nil {
+			return err
+		}
+	}
+	return f.start(ctx, AgentProcess+name, append([]string{
+		filepath.Join(f.Root, "bin", "fleetwright-agent"),
+		"--cluster-name", name, "--hub-url", hubConfig.Host,
+		"--hub-ca", filepath.Join(files, "hub-ca.crt"),
+		"--bootstrap-token-file", filepath.Join(files, "bootstrap-token"),
+		"--member-kubeconfig", filepath.Join(files, "member.kubeconfig"),
+		"--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+	}, f.AgentArgs...))
+}
+
+// handOver writes what an agent needs for its first sign-in: the hub's CA certificate and a bootstrap token.
+func (f *Fleet) handOver(ctx context.Context, hub client.Client, hubConfig *rest.Config, name, files string) error {
+	namespace := placementv1.MemberNamespacePrefix + name
+	account := &corev1.ServiceAccount{}
+	account.Namespace, account.Name = namespace, clusterv1.BootstrapServiceAccount
+	if err := waitUntilFound(ctx, hub, account); err != nil {
+		return fmt.Errorf("wait for service account %s/%s, which the hub makes: %w", namespace, account.Name, err)
+	}
+	bootstrap, err := token(ctx, hub, namespace, account.Name, bootstrapSeconds)
+	if err != nil {
+		return err
+	}
+	ca := hubConfig.CAData
+	if len(ca) == 0 {
+		if ca, err = os.ReadFile(hubConfig.CAFile); err != nil {
+			return fmt.Errorf("read the hub's CA certificate: %w", err)
+		}
+	}
+	if err := writePrivate(filepath.Join(files, "hub-ca.crt"), ca); err != nil {
+		return err
+	}
+	return writePrivate(filepath.Join(files, "bootstrap-token"), []byte(bootstrap))
+}
+
+// start starts a process of the sandbox; one that runs is left alone.
+func (f *Fleet) start(ctx context.Context, name string, command []string) error {
+	return f.Sandbox(ctx, append([]string{"run", name, "--"}, command...)...)
+}
+
+func (f *Fleet) waitJoined(ctx context.Context, hub client.WithWatch, name string) error {
+	cluster := &clusterv1.MemberCluster{}
+	cluster.Name = name
+	return waitUntil(ctx, hub, cluster, func() bool {
+		return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ConditionJoined)
+	})
+}
+
+func (f *Fleet) say(text string) { fmt.Fprintln(f.Out, text) }
+
+// ensureAccount makes the system namespace and a service account in it.
+func ensureAccount(ctx context.Context, c client.Client, name string) error {
+	namespace := &corev1.Namespace{}
+	namespace.Name = systemNamespace
+	account := &corev1.ServiceAccount{}
+	account.Namespace, account.Name = systemNamespace, name
+	for _, object := range []client.Object{namespace, account} {
+		if err := c.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
