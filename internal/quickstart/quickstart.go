@@ -4,6 +4,7 @@ package quickstart
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -258,4 +259,27 @@ func ensureAccount(ctx context.Context, c client.Client, name string) error {
 		}
 	}
 	return nil
+}
+
+// PID returns the process ID of one of the sandbox's processes.
+func (f *Fleet) PID(process string) (int, error) {
+	content, err := os.ReadFile(filepath.Join(f.Dir, "state.json"))
+	if err != nil {
+		return 0, fmt.Errorf("read the sandbox's state: %w", err)
+	}
+	var state struct {
+		Processes []struct {
+			Name string `json:"name"`
+			PID  int    `json:"pid"`
+		} `json:"processes"`
+	}
+	if err := json.Unmarshal(content, &state); err != nil {
+		return 0, fmt.Errorf("understand the sandbox's state: %w", err)
+	}
+	for _, p := range state.Processes {
+		if p.Name == process {
+			return p.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("the sandbox has no process %s", process)
 }

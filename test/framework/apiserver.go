@@ -2,6 +2,7 @@
 package framework
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,30 +42,82 @@ func Scheme() *k8sruntime.Scheme {
 	return s
 }
 
-// StartAPIServer starts etcd and an API server with our CRDs and stops both when the test ends. The binaries are those of
-// the sandbox, in bin/k8s, which `make envtest` builds.
+// StartAPIServer starts etcd and a hub's API server, with the definitions of the hub, and stops both when the test ends.
+// The binaries are those of the sandbox, in bin/k8s, which `make envtest` builds.
 func StartAPIServer(t testing.TB) *rest.Config {
 	t.Helper()
+	return startForTest(t, hubDefinitions)
+}
+
+// StartMemberAPIServer starts etcd and a member's API server, with the definitions of a member.
+func StartMemberAPIServer(t testing.TB) *rest.Config {
+	t.Helper()
+	return startForTest(t, memberDefinitions)
+}
+
+// RunWithAPIServer is for a TestMain whose tests share one hub's API server: it starts the server, hands out its
+// configuration, runs the tests, stops the server and returns the exit code.
+func RunWithAPIServer(m *testing.M, config **rest.Config) int {
+	return runWith(m, hubDefinitions, config)
+}
+
+// RunWithMemberAPIServer is RunWithAPIServer with a member's API server.
+func RunWithMemberAPIServer(m *testing.M, config **rest.Config) int {
+	return runWith(m, memberDefinitions, config)
+}
+
+// The folders in config/crd.
+const (
+	hubDefinitions    = "hub"
+	memberDefinitions = "member"
+)
+
+func startForTest(t testing.TB, definitions string) *rest.Config {
+	t.Helper()
+	config, stop, err := start(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	return config
+}
+
+func runWith(m *testing.M, definitions string, config **rest.Config) int {
+	started, stop, err := start(definitions)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	*config = started
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the API server:", err)
+		return 1
+	}
+	return code
+}
+
+// start starts an API server with the definitions in a folder of config/crd.
+func start(definitions string) (config *rest.Config, stop func() error, err error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		assets = filepath.Join(Root(), "bin", "k8s")
 	}
 	env := &envtest.Environment{
 		BinaryAssetsDirectory: assets,
-		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd")},
+		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", definitions)},
 		ErrorIfCRDPathMissing: true,
 	}
-	config, err := env.Start()
+	config, err = env.Start()
 	if err != nil {
-		t.Fatalf("start an API server with the binaries in %s (`make envtest` builds them): %v", assets, err)
+		return nil, nil, fmt.Errorf("start an API server with the binaries in %s (`make envtest` builds them): %w", assets, err)
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
 	config.QPS = -1
-	return config
+	return config, env.Stop, nil
 }
 
 // Client returns a client without a cache.
