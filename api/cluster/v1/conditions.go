@@ -24,6 +24,13 @@ const (
 	AgentsGroup = "fleetwright:members"
 	// AnnotationClusterID is, on a certificate signing request, the kube-system UID of the cluster that asks.
 	AnnotationClusterID = "fleetwright.io/cluster-id"
+	// BootstrapRoleName is the role, in a cluster's namespace, with which the bootstrap account finds out what to ask for.
+	BootstrapRoleName = "fleet-bootstrap"
+	// CertificateRoleNamePrefix, with the cluster's name, names the cluster role that lets its agent ask for certificates.
+	CertificateRoleNamePrefix = "fleetwright:member-certificates:"
+	// FinalizerMemberRights holds an agent's rights and its InternalMemberCluster for as long as there are Works for it,
+	// so that deleting its namespace by accident does not keep it from answering for them.
+	FinalizerMemberRights = "fleetwright.io/member-rights"
 )
 
 // Condition types.
@@ -34,6 +41,9 @@ const (
 	ConditionJoined = "Joined"
 	// ConditionHealthy: does the cluster's API server answer its agent?
 	ConditionHealthy = "Healthy"
+	// ConditionClusterIDConflict, on a MemberCluster, is True while a second cluster signs in under its name, and absent
+	// otherwise.
+	ConditionClusterIDConflict = "ClusterIDConflict"
 )
 
 // Reasons.

@@ -23,6 +23,7 @@ type MemberClusterSpec struct {
 	// with a bootstrap token and a certificate of its own, which names this very MemberCluster.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.kind in ['User', 'ServiceAccount']",message="identity.kind must be User or ServiceAccount"
+	// +kubebuilder:validation:XValidation:rule="size(self.name) > 0",message="identity.name is required"
 	// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || (has(self.__namespace__) && size(self.__namespace__) > 0)",message="identity.namespace is required when identity.kind is ServiceAccount"
 	Identity *rbacv1.Subject `json:"identity,omitempty"`
 	// heartbeatPeriodSeconds is how often the agent gives a sign of life, in seconds; 1 to 600, default 60. After three
@@ -134,6 +135,7 @@ type MemberClusterStatus struct {
 // +kubebuilder:printcolumn:name="Allocatable-CPU",type=string,priority=1,JSONPath=`.status.resourceUsage.allocatable.cpu`
 // +kubebuilder:printcolumn:name="Allocatable-Memory",type=string,priority=1,JSONPath=`.status.resourceUsage.allocatable.memory`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name max length is 63; choose a shorter name"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 51 || size(self.metadata.name) > 63",message="metadata.name max length is 50, since the hub names the cluster's namespace fleet-member-<name> and a namespace's name has 63 characters at the most; choose a shorter name"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be lower-case letters, digits and dashes, since the cluster's namespace is named by it"
 type MemberCluster struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -149,6 +149,9 @@ const (
 	ReasonResourcesRemoved = "ResourcesRemoved"
 	// ReasonResourcesReleased: objects were left in the member on purpose; the message says which and why.
 	ReasonResourcesReleased = "ResourcesReleased"
+	// ReasonRemovalNotConfirmed, on Removed True: the Work was deleted without the hub's confirmation, an accident, so
+	// nothing was touched; the hub makes the Work again, or confirms.
+	ReasonRemovalNotConfirmed = "RemovalNotConfirmed"
 	// ReasonRemovalInProgress: objects are still being deleted; the message names them.
 	ReasonRemovalInProgress = "RemovalInProgress"
 	// ReasonRemovalFailed: an object could not be removed; the message is the member's own error.

@@ -13,6 +13,8 @@ const (
 	LabelResourceIndex = "kubernetes-fleet.io/resource-index"
 	// LabelParentBinding names the binding that a Work was rendered from.
 	LabelParentBinding = "kubernetes-fleet.io/parent-resource-binding"
+	// LabelParentNamespace is, on a Work of a namespaced placement, that placement's namespace.
+	LabelParentNamespace = "kubernetes-fleet.io/parent-placement-namespace"
 	// LabelParentSnapshotIndex is the index of the resource snapshot that a Work was rendered from.
 	LabelParentSnapshotIndex = "kubernetes-fleet.io/parent-resource-snapshot-index"
 	// LabelTargetUpdateRun names the run that an approval request belongs to.
@@ -64,6 +66,12 @@ const (
 	// AnnotationWorkCount is, on a Work, the number of Works that its binding's snapshot is carried by: an agent removes
 	// nothing before it has seen them all.
 	AnnotationWorkCount = "fleetwright.io/work-count"
+	// AnnotationContentHash is, on a Work, a hash of all that its manifests were rendered from: while it is as it should
+	// be, the manifests are, and nobody needs to read them.
+	AnnotationContentHash = "fleetwright.io/content-hash"
+	// AnnotationClusterUID is, on a binding, the UID of the MemberCluster it was made for, so that a cluster that left and
+	// joined again under its name starts anew, with whatever its placement's strategy says about newcomers.
+	AnnotationClusterUID = "fleetwright.io/member-cluster-uid"
 	// AnnotationLastAvailable is, on a placement's newest resource snapshot that was available in every selected
 	// cluster, "true": that snapshot is never pruned.
 	AnnotationLastAvailable = "fleetwright.io/available-everywhere"

@@ -78,10 +78,11 @@ type ResourceSnapshotSpec struct {
 	SelectedResources []ResourceContent `json:"selectedResources"`
 }
 
-// ResourceContent is a whole Kubernetes object.
-// +kubebuilder:validation:EmbeddedResource
-// +kubebuilder:pruning:PreserveUnknownFields
+// ResourceContent is a whole Kubernetes object. The API server checks its apiVersion, kind and metadata and keeps the rest
+// as it is.
 type ResourceContent struct {
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
 	runtime.RawExtension `json:",inline"`
 }
 

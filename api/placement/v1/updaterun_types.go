@@ -28,7 +28,8 @@ type UpdateStrategySpec struct {
 
 // StageConfig is one stage.
 type StageConfig struct {
-	// name identifies the stage; at most 63 lower-case letters and digits. Approval requests are named by it.
+	// name identifies the stage; at most 63 lower-case letters and digits. Approval requests are named by run and stage:
+	// without dashes, two stages of two runs never share a request's name.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern="^[a-z0-9]+$"
 	Name string `json:"name"`
@@ -40,6 +41,7 @@ type StageConfig struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="sortingLabelKey must be a label key, such as order or example.com/order"
 	SortingLabelKey *string `json:"sortingLabelKey,omitempty"`
 	// maxConcurrency is how many clusters of the stage may be in flight at once: a number of at least 1, or a percentage of
 	// the stage's clusters from 1% to 100%, rounded down, but never less than one cluster. Default: 1.
@@ -47,7 +49,7 @@ type StageConfig struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="maxConcurrency must be at least 1"
-	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^(100|[1-9][0-9]?)%$')",message="maxConcurrency must be a number of at least 1 or a percentage from 1% to 100%, such as 50%"
+	// +kubebuilder:validation:Pattern="^(100|[1-9][0-9]?)%$"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
 	// beforeStageTasks hold the stage's first cluster back; at most one Approval.
 	// +optional
@@ -112,7 +114,7 @@ const (
 )
 
 // UpdateRunSpec asks for one journey of one resource snapshot through the clusters of a placement.
-// +kubebuilder:validation:XValidation:rule="has(self.resourceSnapshotIndex) == has(oldSelf.resourceSnapshotIndex) && (!has(self.resourceSnapshotIndex) || self.resourceSnapshotIndex == oldSelf.resourceSnapshotIndex)",message="resourceSnapshotIndex is immutable"
+// +kubebuilder:validation:XValidation:rule="self.?resourceSnapshotIndex.orValue('') == oldSelf.?resourceSnapshotIndex.orValue('')",message="resourceSnapshotIndex is immutable"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Initialize' && self.state == 'Stop')",message="invalid state transition: cannot transition from Initialize to Stop"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Run' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Run to Initialize"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Stop' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Stop to Initialize"
@@ -126,7 +128,7 @@ type UpdateRunSpec struct {
 	// planned is snapshotted and rolled out. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]*$')",message="resourceSnapshotIndex must be an integer >= 0, such as \"1\"; leave it out to roll out what the selectors find now"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]*)?$')",message="resourceSnapshotIndex must be an integer >= 0, such as \"1\"; leave it out to roll out what the selectors find now"
 	ResourceSnapshotIndex string `json:"resourceSnapshotIndex,omitempty"`
 	// stagedRolloutStrategyName is the strategy to follow. Immutable.
 	// +kubebuilder:validation:MinLength=1
@@ -272,7 +274,7 @@ type StageTaskStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Strategy",type=string,priority=1,JSONPath=`.spec.stagedRolloutStrategyName`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name: the name of a run cannot have more than 63 characters; choose a shorter name"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name max length is 63; choose a shorter name"
 type ClusterStagedUpdateRun struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -21,8 +21,6 @@ type WorkloadTemplate struct {
 }
 
 // Manifest is a whole Kubernetes object.
-// +kubebuilder:validation:EmbeddedResource
-// +kubebuilder:pruning:PreserveUnknownFields
 type Manifest = ResourceContent
 
 // WorkStatus is the agent's account of a Work.
