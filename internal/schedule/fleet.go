@@ -1,0 +1,92 @@
+// Package schedule decides which clusters a placement is given, and why. It looks at a snapshot of the fleet that does
+// not change under it, does no I/O, and gives the same answer to the same question.
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Cluster is what scheduling knows of a member.
+type Cluster struct {
+	// Name and UID are the MemberCluster's.
+	Name string
+	UID  types.UID
+	// Labels are what selectors look at.
+	Labels map[string]string
+	// Leaving tells whether its MemberCluster is being deleted.
+	Leaving bool
+	// Disconnected says why the cluster cannot be worked with now; empty for one that has joined and is healthy.
+	Disconnected string
+}
+
+// Fleet is all clusters at one moment, sorted by name.
+type Fleet struct {
+	clusters []Cluster
+}
+
+// NewFleet makes a fleet of clusters in any order.
+func NewFleet(clusters []Cluster) Fleet {
+	sorted := slices.Clone(clusters)
+	slices.SortFunc(sorted, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return Fleet{clusters: sorted}
+}
+
+// Cluster returns the cluster with a name, or nil.
+func (f Fleet) Cluster(name string) *Cluster {
+	i, found := slices.BinarySearchFunc(f.clusters, name, func(c Cluster, n string) int { return cmp.Compare(c.Name, n) })
+	if !found {
+		return nil
+	}
+	return &f.clusters[i]
+}
+
+// Observe tells what scheduling needs to know of a MemberCluster.
+func Observe(m *clusterv1.MemberCluster) Cluster {
+	return Cluster{
+		Name:         m.Name,
+		UID:          m.UID,
+		Labels:       m.Labels,
+		Leaving:      !m.DeletionTimestamp.IsZero(),
+		Disconnected: disconnected(m),
+	}
+}
+
+// disconnected says why a member cannot be worked with. It names moments and not durations, so that the same state
+// always reads the same.
+func disconnected(m *clusterv1.MemberCluster) string {
+	i := slices.IndexFunc(m.Status.AgentStatus, func(a clusterv1.AgentStatus) bool { return a.Type == clusterv1.MemberAgent })
+	if i < 0 {
+		return "member agent not online yet"
+	}
+	agent := m.Status.AgentStatus[i]
+	if joined := meta.FindStatusCondition(m.Status.Conditions, clusterv1.ConditionJoined); joined == nil || joined.Status != metav1.ConditionTrue {
+		return "member agent not joined yet" + detail(joined)
+	}
+	switch healthy := meta.FindStatusCondition(agent.Conditions, clusterv1.ConditionHealthy); {
+	case healthy == nil:
+		return "health condition from member agent is not available"
+	case healthy.Status == metav1.ConditionTrue:
+		return ""
+	case healthy.Reason == clusterv1.ReasonHeartbeatLost:
+		return fmt.Sprintf("no recent heartbeat signals (last received at %s)", moment(agent.LastReceivedHeartbeat))
+	default:
+		return fmt.Sprintf("unhealthy since %s%s", moment(healthy.LastTransitionTime), detail(healthy))
+	}
+}
+
+func moment(t metav1.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func detail(c *metav1.Condition) string {
+	if c == nil || c.Message == "" {
+		return ""
+	}
+	return ": " + c.Message
+}
