@@ -1,0 +1,212 @@
+package membercluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// leave lets a cluster go: the agent releases or removes what was placed and says so; then all that the hub holds for the
+// cluster is removed, and the MemberCluster last.
+func (c *Controller) leave(ctx context.Context, cluster *clusterv1.MemberCluster) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(cluster, clusterv1.FinalizerMemberCluster) {
+		return ctrl.Result{}, nil
+	}
+	imc, err := c.askToLeave(ctx, cluster)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	o := observed{cluster: cluster, internal: imc}
+	again, err := c.observe(ctx, &o)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	remaining := c.remainingPatience(cluster, o.now)
+	if waits(imc) && remaining > 0 {
+		o.unready = c.whatIsWaitedFor(cluster, o)
+		return ctrl.Result{RequeueAfter: soonest(again, remaining)}, c.writeStatus(ctx, cluster, status(o))
+	}
+	forced := waits(imc)
+	o.unready = "the cluster has left; what the hub holds for it is being removed"
+	if forced {
+		o.unready = fmt.Sprintf("the agent did not answer for %s; what the hub holds for the cluster is being removed, and what was placed in the cluster stays there", c.forceLeaveAfter())
+	}
+	if err := c.writeStatus(ctx, cluster, status(o)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, c.cleanUp(ctx, cluster, forced)
+}
+
+// askToLeave tells the agent to leave, and returns what it says; nil if there is no place any more where it could say it.
+func (c *Controller) askToLeave(ctx context.Context, cluster *clusterv1.MemberCluster) (*clusterv1.InternalMemberCluster, error) {
+	imc, err := c.readInternal(ctx, cluster)
+	if err != nil || imc == nil {
+		return nil, err
+	}
+	want := internalCluster(cluster).Spec
+	if want.ClusterID == "" {
+		want.ClusterID = imc.Spec.ClusterID
+	}
+	if imc.Spec == want {
+		return imc, nil
+	}
+	imc.Spec = want
+	if err := c.Client.Update(ctx, imc); err != nil {
+		return nil, fmt.Errorf("ask the agent of cluster %s to leave: %w", cluster.Name, err)
+	}
+	c.event(cluster, corev1.EventTypeNormal, EventInternalMemberClusterUpdated, "asked the agent to leave (workloads: %s)", want.Workloads)
+	return imc, nil
+}
+
+// waits tells whether the agent has yet to leave. One that has never joined has applied nothing.
+func waits(imc *clusterv1.InternalMemberCluster) bool {
+	return imc != nil && agentCondition(imc.Status.AgentStatus, clusterv1.ConditionJoined) != nil && !hasLeft(imc)
+}
+
+func (c *Controller) forceLeaveAfter() time.Duration {
+	if c.ForceLeaveAfter <= 0 {
+		return defaultForceLeaveAfter
+	}
+	return c.ForceLeaveAfter
+}
+
+// remainingPatience is how long the agent will still be waited for.
+func (c *Controller) remainingPatience(cluster *clusterv1.MemberCluster, now time.Time) time.Duration {
+	return cluster.DeletionTimestamp.Add(c.forceLeaveAfter()).Sub(now)
+}
+
+func (c *Controller) whatIsWaitedFor(cluster *clusterv1.MemberCluster, o observed) string {
+	does := "release"
+	if cluster.Spec.LeavePolicy() == clusterv1.WorkloadsRemove {
+		does = "remove"
+	}
+	message := fmt.Sprintf("the cluster is leaving since %s: waits for its agent to %s what was placed there; the hub goes on without the agent at %s",
+		clockTime(cluster.DeletionTimestamp.Time), does, clockTime(cluster.DeletionTimestamp.Add(c.forceLeaveAfter())))
+	if o.verdict.lost {
+		return message + "; the agent gives no sign of life"
+	}
+	if word := agentCondition(o.internal.Status.AgentStatus, clusterv1.ConditionJoined); word.Reason == clusterv1.ReasonAgentFailedToLeave {
+		return message + "; the agent reports: " + word.Message
+	}
+	return message
+}
+
+// cleanUp removes the namespace with all that is in it, the agent's rights, and last the finalizer.
+func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberCluster, forced bool) error {
+	for _, p := range bootstrap(cluster) {
+		if p.desired.GetNamespace() == "" { // the others go with the namespace
+			if err := c.ensureAbsent(ctx, []part{p}); err != nil {
+				return err
+			}
+		}
+	}
+	namespace := namespaceOf(cluster)
+	// Live: the finalizer below is the last that is known of the cluster.
+	err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if err == nil {
+		if namespace.DeletionTimestamp == nil {
+			if forced {
+				c.event(cluster, corev1.EventTypeWarning, EventForceLeft,
+					"the agent did not leave within %s; the hub goes on without it, and what was placed in the cluster stays there", c.forceLeaveAfter())
+			}
+			if err := client.IgnoreNotFound(c.Client.Delete(ctx, namespace)); err != nil {
+				return fmt.Errorf("delete namespace %s: %w", namespace.Name, err)
+			}
+		}
+		if _, err := c.releaseWorks(ctx, namespace.Name); err != nil {
+			return err
+		}
+		return c.releaseRights(ctx, cluster) // the namespace's going brings the next pass
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read namespace %s: %w", namespace.Name, err)
+	}
+	before := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(cluster, clusterv1.FinalizerMemberCluster)
+	err = c.Client.Patch(ctx, cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("lift the finalizer of MemberCluster %s: %w", cluster.Name, err)
+	}
+	c.Tracker.Forget(cluster.UID)
+	return nil
+}
+
+// releaseWorks lifts every finalizer from the Works of a namespace, and tells how many there were.
+func (c *Controller) releaseWorks(ctx context.Context, namespace string) (int, error) {
+	works, err := c.works(ctx, namespace)
+	if err != nil {
+		return 0, err
+	}
+	for i := range works {
+		work := &works[i]
+		if len(work.Finalizers) == 0 {
+			continue
+		}
+		before := work.DeepCopy()
+		work.Finalizers = nil
+		err := c.Client.Patch(ctx, work, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			return 0, fmt.Errorf("lift the finalizers of Work %s/%s: %w", namespace, work.Name, err)
+		}
+	}
+	return len(works), nil
+}
+
+// works returns the metadata of the Works of a namespace, read live.
+func (c *Controller) works(ctx context.Context, namespace string) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(placementv1.GroupVersion.WithKind("WorkList"))
+	if err := c.APIReader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the Works in namespace %s: %w", namespace, err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(placementv1.GroupVersion.WithKind("Work"))
+	}
+	return list.Items, nil
+}
+
+// releaseLostNamespace looks after a namespace that somebody deleted though its cluster stays. The agent keeps its rights
+// until it has answered for every Work in it; then the namespace may go, and is made again.
+func (c *Controller) releaseLostNamespace(ctx context.Context, cluster *clusterv1.MemberCluster) error {
+	name := placement.MemberNamespace(cluster.Name)
+	namespace := &corev1.Namespace{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if namespace.DeletionTimestamp == nil {
+		return nil
+	}
+	works, err := c.works(ctx, name)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(works, func(w metav1.PartialObjectMetadata) bool { return len(w.Finalizers) > 0 }) {
+		return nil // a Work's going brings the next pass
+	}
+	return c.releaseRights(ctx, cluster)
+}
+
+// releaseRights lifts our finalizer from the agent's rights and its InternalMemberCluster.
+func (c *Controller) releaseRights(ctx context.Context, cluster *clusterv1.MemberCluster) error {
+	for _, object := range []client.Object{internalCluster(cluster), agentRole(cluster), agentRoleBinding(cluster)} {
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil {
+			err = c.liftFinalizer(ctx, object, clusterv1.FinalizerMemberRights)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("let go of %s: %w", describe(c.Client, object), err)
+		}
+	}
+	return nil
+}
