@@ -1,0 +1,26 @@
+// Copyright The Fleetwright Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sandbox runs a hub and its members on one machine: real Kubernetes control planes, built from source, without
+// containers. See README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/fleetwright/fleetwright/sandbox/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := cli.NewCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		stop()
+		os.Exit(1)
+	}
+}
