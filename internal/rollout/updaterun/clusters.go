@@ -1,0 +1,289 @@
+package updaterun
+
+import (
+	"fmt"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// tally counts the clusters of a stage by how far they are, and names those in flight in the stage's order.
+type tally struct {
+	succeeded, skipped, waiting int
+	inFlight, failing           []string // failing ones are in flight, too
+}
+
+func (t *tally) finished() bool { return t.waiting == 0 && len(t.inFlight) == 0 }
+
+// counts are the numbers as the status shows them.
+func (t *tally) counts(total int) *placementv1.StageClusterCounts {
+	if total == 0 {
+		return nil
+	}
+	return &placementv1.StageClusterCounts{
+		Total: count(total), Succeeded: count(t.succeeded), Skipped: count(t.skipped), Updating: count(len(t.inFlight)), Failing: count(len(t.failing)),
+	}
+}
+
+// progressOf tells how far a cluster is recorded to be; empty where it was not started.
+func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdatingState {
+	succeeded := meta.FindStatusCondition(row.Conditions, placementv1.ConditionSucceeded)
+	switch {
+	case succeeded != nil && succeeded.Status == metav1.ConditionTrue:
+		return placementv1.ClusterUpdatingStateSucceeded
+	case succeeded != nil && succeeded.Status == metav1.ConditionUnknown:
+		return placementv1.ClusterUpdatingStateSkipped
+	case isTrue(row.Conditions, placementv1.ConditionStarted):
+		return placementv1.ClusterUpdatingStateStarted
+	default:
+		return row.State
+	}
+}
+
+// clusters looks at the clusters of a stage, and starts others in order while fewer than limit are in flight; 0 starts
+// none. Of a stage that was reached, its gate open, clusters that have left are given up at once.
+func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
+	var t tally
+	var waiting []*placementv1.ClusterUpdatingStatus
+	for i := range stage.Clusters {
+		row := &stage.Clusters[i]
+		switch progress := progressOf(row); {
+		case progress == placementv1.ClusterUpdatingStateSucceeded:
+			t.succeeded++
+		case progress == placementv1.ClusterUpdatingStateSkipped:
+			t.skipped++
+		case progress == placementv1.ClusterUpdatingStateStarted || s.moved(s.bindings[row.ClusterName]):
+			s.observe(row, &t)
+		default:
+			waiting = append(waiting, row)
+		}
+	}
+	for _, row := range waiting {
+		left := s.left(row.ClusterName)
+		switch {
+		case reached && left != "":
+			s.skip(row, left, &t)
+		case len(t.inFlight) >= limit || s.failure != "":
+			t.waiting++
+		default:
+			s.start(stage, row, limit, &t)
+		}
+	}
+	stage.ClusterCounts = t.counts(len(stage.Clusters))
+	return t
+}
+
+// moved tells whether this run gave the binding's cluster its snapshot.
+func (s *step) moved(b placementv1.BindingObject) bool {
+	return b != nil && b.GetAnnotations()[placementv1.AnnotationUpdateRunUID] == string(s.run.GetUID()) &&
+		b.BindingSpec().State == placementv1.BindingStateBound && b.BindingSpec().ResourceSnapshotName == s.target
+}
+
+// observe judges a cluster that was started.
+func (s *step) observe(row *placementv1.ClusterUpdatingStatus, t *tally) {
+	b := s.bindings[row.ClusterName]
+	left := s.left(row.ClusterName)
+	if left == "" && !s.moved(b) {
+		left = s.restarted(row.ClusterName, b)
+	}
+	if s.failure != "" {
+		return
+	}
+	if left != "" {
+		s.skip(row, left, t)
+		return
+	}
+	s.markStarted(row, startedAt(b, s.now))
+	switch judge(b) {
+	case done:
+		s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageClusterUpdated)
+		s.note("%s is done: all of %s is available there", row.ClusterName, s.target)
+		t.succeeded++
+		return
+	case failing:
+		t.failing = append(t.failing, row.ClusterName)
+	case inProgress:
+	}
+	t.inFlight = append(t.inFlight, row.ClusterName)
+}
+
+// left says why a cluster is none that the run could update; empty where it is one.
+func (s *step) left(cluster string) string {
+	b, c := s.bindings[cluster], s.w.Fleet.Cluster(cluster)
+	switch {
+	case c == nil:
+		return "the cluster has left the fleet"
+	case c.Leaving:
+		return "the cluster is leaving the fleet"
+	case b == nil:
+		return "the cluster is no longer scheduled: its binding is gone"
+	case !b.GetDeletionTimestamp().IsZero():
+		return "the cluster is no longer scheduled: its binding is being deleted"
+	case b.BindingSpec().State == placementv1.BindingStateUnscheduled:
+		return "the cluster is no longer scheduled: " + b.BindingSpec().ClusterDecision.Reason
+	default:
+		return ""
+	}
+}
+
+// restarted explains a binding that is not as this run left it: either its cluster began anew, or somebody else moved it,
+// which ends the run.
+func (s *step) restarted(cluster string, b placementv1.BindingObject) (left string) {
+	spec, annotations := b.BindingSpec(), b.GetAnnotations()
+	switch mover := annotations[placementv1.AnnotationUpdateRunUID]; {
+	case mover == "" || spec.ResourceSnapshotName == "":
+		return "the cluster left and came back while it was updated"
+	case mover == string(s.run.GetUID()):
+		s.failure = fmt.Sprintf("cluster %q, which this run had given %s, was given %s by somebody else; see %s %s",
+			cluster, s.target, spec.ResourceSnapshotName, s.w.Kinds.Binding, b.GetName())
+	default:
+		s.failure = fmt.Sprintf("cluster %q was taken over by update run %q while this run was updating it",
+			cluster, annotations[placementv1.AnnotationUpdateRun])
+	}
+	return ""
+}
+
+// start gives a cluster the run's snapshot.
+func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.ClusterUpdatingStatus, limit int, t *tally) {
+	b, ok := s.bindings[row.ClusterName].DeepCopyObject().(placementv1.BindingObject)
+	if !ok {
+		s.failure = fmt.Sprintf("the binding of cluster %q is a %T", row.ClusterName, s.bindings[row.ClusterName])
+		return
+	}
+	b.BindingSpec().State = placementv1.BindingStateBound
+	b.BindingSpec().ResourceSnapshotName = s.target
+	annotations := b.GetAnnotations()
+	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()
+	annotations[placementv1.AnnotationUpdateRunUID] = string(s.run.GetUID())
+	annotations[placementv1.AnnotationUpdateStarted] = s.now.UTC().Format(time.RFC3339)
+	b.SetAnnotations(annotations)
+	s.result.Start = append(s.result.Start, b)
+	s.markStarted(row, s.now)
+	s.note("start %s: %d of at most %d in flight in stage %s", row.ClusterName, len(t.inFlight), limit, stage.StageName)
+	t.inFlight = append(t.inFlight, row.ClusterName)
+}
+
+func (s *step) markStarted(row *placementv1.ClusterUpdatingStatus, at metav1.Time) {
+	row.State = ""
+	s.setAt(&row.Conditions, placementv1.ConditionStarted, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingStarted, messageClusterStarted, at)
+}
+
+// skip gives a cluster up.
+func (s *step) skip(row *placementv1.ClusterUpdatingStatus, why string, t *tally) {
+	row.State = ""
+	s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionUnknown, placementv1.ReasonClusterUpdatingSkipped, "Skipped: "+why)
+	s.note("skip %s: %s", row.ClusterName, why)
+	s.skipped = append(s.skipped, row.ClusterName+" ("+why+")")
+	t.skipped++
+}
+
+// startedAt is when a run moved a binding, as it wrote on it then.
+func startedAt(b placementv1.BindingObject, otherwise metav1.Time) metav1.Time {
+	at, err := time.Parse(time.RFC3339, b.GetAnnotations()[placementv1.AnnotationUpdateStarted])
+	if err != nil {
+		return otherwise
+	}
+	return metav1.NewTime(at)
+}
+
+// verdict is how a cluster fares with the snapshot that it was given.
+type verdict int
+
+const (
+	inProgress verdict = iota
+	failing
+	done
+)
+
+// judge tells how a cluster fares. Only what was said of the binding as it is now counts, and what is merely not there
+// yet is no failure.
+func judge(b placementv1.BindingObject) verdict {
+	status := b.BindingStatus()
+	now := func(conditionType string) *metav1.Condition {
+		c := meta.FindStatusCondition(status.Conditions, conditionType)
+		if c == nil || c.ObservedGeneration != b.GetGeneration() {
+			return &metav1.Condition{Status: metav1.ConditionUnknown}
+		}
+		return c
+	}
+	available := now(placementv1.ConditionAvailable)
+	if available.Status == metav1.ConditionTrue {
+		return done
+	}
+	if now(placementv1.ConditionOverridden).Status == metav1.ConditionFalse {
+		return failing
+	}
+	if c := now(placementv1.ConditionWorkSynchronized); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonSyncWorkFailed {
+		return failing
+	}
+	if c := now(placementv1.ConditionApplied); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonNotAllWorkHaveBeenApplied {
+		return failing
+	}
+	if available.Status == metav1.ConditionFalse {
+		for i := range status.FailedPlacements {
+			c := &status.FailedPlacements[i].Condition
+			if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
+				return failing
+			}
+		}
+	}
+	return inProgress
+}
+
+// removals looks at the clusters that are to be cleared, and clears those that were not.
+func (s *step) removals(stage *placementv1.StageUpdatingStatus, mayStart bool) tally {
+	var t tally
+	for i := range stage.Clusters {
+		row := &stage.Clusters[i]
+		b := s.bindings[row.ClusterName]
+		switch progress := progressOf(row); {
+		case progress == placementv1.ClusterUpdatingStateSucceeded:
+			t.succeeded++
+		case progress == placementv1.ClusterUpdatingStateSkipped:
+			t.skipped++
+		case b == nil:
+			s.removing(row)
+			s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageRemovalComplete)
+			s.note("%s is cleared", row.ClusterName)
+			t.succeeded++
+		case !b.GetDeletionTimestamp().IsZero():
+			s.removing(row)
+			t.inFlight = append(t.inFlight, row.ClusterName)
+		case b.BindingSpec().State != placementv1.BindingStateUnscheduled:
+			s.skip(row, "the cluster is scheduled again", &t)
+		case !mayStart:
+			t.waiting++
+		default:
+			s.result.Delete = append(s.result.Delete, b)
+			s.removing(row)
+			s.note("clear %s: it is no longer scheduled", row.ClusterName)
+			t.inFlight = append(t.inFlight, row.ClusterName)
+		}
+	}
+	stage.ClusterCounts = t.counts(len(stage.Clusters))
+	return t
+}
+
+func (s *step) removing(row *placementv1.ClusterUpdatingStatus) {
+	row.State = ""
+	s.set(&row.Conditions, placementv1.ConditionStarted, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingStarted, messageRemovalStarted)
+}
+
+// Awaited returns the clusters that the next decision about a started run depends on. What is said to have left counts
+// as gone only if the API server confirms it, so a caller asks it for those of which its cache knows nothing.
+func Awaited(run placementv1.UpdateRunObject) []string {
+	var names []string
+	forEachStage(run.UpdateRunStatus(), func(stage *placementv1.StageUpdatingStatus) {
+		if len(names) > 0 || isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+			return
+		}
+		for i := range stage.Clusters {
+			if p := progressOf(&stage.Clusters[i]); p == "" || p == placementv1.ClusterUpdatingStateStarted {
+				names = append(names, stage.Clusters[i].ClusterName)
+			}
+		}
+	})
+	return names
+}

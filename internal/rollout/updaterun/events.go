@@ -1,0 +1,123 @@
+package updaterun
+
+import (
+	"fmt"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// eventsOf tells what becomes different when a run's status is written. As the status is stored, nothing is told twice,
+// however often the hub is started anew.
+func (w *World) eventsOf(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) []Event {
+	before := run.UpdateRunStatus()
+	var events []Event
+	add := func(e Event, told bool) {
+		if told {
+			events = append(events, e)
+		}
+	}
+	started := before.StartedTime == nil && status.StartedTime != nil
+	if c := turned(before, status, placementv1.ConditionInitialized); c != nil {
+		if c.Status == metav1.ConditionFalse {
+			add(warning(c.Reason, c.Message), true)
+		} else {
+			add(normal(c.Reason, c.Message), !started)
+		}
+	}
+	add(normal(placementv1.ReasonUpdateRunProgressing, startedMessage(status)), started)
+	ended := turned(before, status, placementv1.ConditionSucceeded)
+	for i := range min(len(before.StagesStatus), len(status.StagesStatus)) {
+		was, is := &before.StagesStatus[i], &status.StagesStatus[i]
+		events = append(events, w.approvals(was, is)...)
+		newly := !isTrue(was.Conditions, placementv1.ConditionSucceeded) && isTrue(is.Conditions, placementv1.ConditionSucceeded)
+		add(normal(placementv1.ReasonStageUpdatingSucceeded, "Stage "+is.StageName+" is done"), newly && ended == nil)
+	}
+	switch {
+	case ended == nil:
+		events = append(events, w.progress(run, status)...)
+	case ended.Status == metav1.ConditionTrue:
+		add(normal(ended.Reason, ended.Message), true)
+	default:
+		add(warning(ended.Reason, ended.Message), true)
+	}
+	return events
+}
+
+// turned returns a run's condition if its status or reason is to change.
+func turned(before, after *placementv1.UpdateRunStatus, conditionType string) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before.Conditions, conditionType), meta.FindStatusCondition(after.Conditions, conditionType)
+	if is == nil || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+		return nil
+	}
+	return is
+}
+
+func startedMessage(status *placementv1.UpdateRunStatus) string {
+	return fmt.Sprintf("Started to roll resource snapshot %s out to %s in %d stages", status.ResourceSnapshotIndexUsed,
+		clusters(status.PolicyObservedClusterCount), len(status.StagesStatus))
+}
+
+// approvals tells of requests that were approved.
+func (w *World) approvals(was, is *placementv1.StageUpdatingStatus) []Event {
+	var events []Event
+	compare := func(was, is []placementv1.StageTaskStatus) {
+		for i := range min(len(was), len(is)) {
+			if !isTrue(was[i].Conditions, placementv1.ConditionApprovalRequestApproved) && isTrue(is[i].Conditions, placementv1.ConditionApprovalRequestApproved) {
+				events = append(events, normal(placementv1.ReasonStageTaskApprovalRequestApproved,
+					fmt.Sprintf("%s %s is approved", w.Kinds.ApprovalRequest, is[i].ApprovalRequestName)))
+			}
+		}
+	}
+	compare(was.BeforeStageTaskStatus, is.BeforeStageTaskStatus)
+	compare(was.AfterStageTaskStatus, is.AfterStageTaskStatus)
+	return events
+}
+
+// progress tells when a run begins to wait, is stuck, goes on or is stopped.
+func (w *World) progress(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) []Event {
+	was := meta.FindStatusCondition(run.UpdateRunStatus().Conditions, placementv1.ConditionProgressing)
+	is := meta.FindStatusCondition(status.Conditions, placementv1.ConditionProgressing)
+	if is == nil || (was != nil && was.Reason == is.Reason && (is.Reason != placementv1.ReasonUpdateRunWaiting || was.Message == is.Message)) {
+		return nil
+	}
+	switch is.Reason {
+	case placementv1.ReasonUpdateRunWaiting:
+		return []Event{normal(is.Reason, is.Message+w.howToApprove(run, status))}
+	case placementv1.ReasonUpdateRunStuck:
+		return []Event{warning(is.Reason, is.Message)}
+	case placementv1.ReasonUpdateRunStopped:
+		return []Event{normal(is.Reason, is.Message)}
+	case placementv1.ReasonUpdateRunProgressing:
+		if was != nil && was.Reason != placementv1.ReasonUpdateRunWaiting {
+			return []Event{normal(is.Reason, "Goes on: "+is.Message)}
+		}
+	}
+	return nil
+}
+
+// howToApprove names the requests that a run waits for, and the command that approves them.
+func (w *World) howToApprove(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) string {
+	var names []string
+	stage := ""
+	forEachStage(status, func(s *placementv1.StageUpdatingStatus) {
+		for _, tasks := range [][]placementv1.StageTaskStatus{s.BeforeStageTaskStatus, s.AfterStageTaskStatus} {
+			for i := range tasks {
+				if isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestCreated) && !isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestApproved) {
+					names, stage = append(names, tasks[i].ApprovalRequestName), s.StageName
+				}
+			}
+		}
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	namespace := ""
+	if run.GetNamespace() != "" {
+		namespace = " -n " + run.GetNamespace()
+	}
+	return fmt.Sprintf("; approve %s %s: kubectl amc run approve %s%s --stage %s", w.Kinds.ApprovalRequest, strings.Join(names, ", "),
+		run.GetName(), namespace, stage)
+}

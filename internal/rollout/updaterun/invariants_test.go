@@ -1,0 +1,462 @@
+package updaterun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+// history watches every write of a sim for what must never happen (design, §5).
+type history struct {
+	*sim
+	fail func(format string, args ...any)
+	// finished are, by run and cluster, the clusters that were available at the run's snapshot since the run started them.
+	finished map[string]bool
+	// opened are, by run, stage and task type, the approvals that were given.
+	opened map[string]bool
+	// recorded are the rows, by run and cluster, that were recorded as done.
+	recorded map[string]bool
+	// accepted are the requests, by name and UID, that were accepted.
+	accepted map[string]bool
+	// started are the bindings, by run, cluster and UID, that a run moved to its snapshot.
+	started map[string]bool
+	// updated is, by run and stage, when the last cluster was recorded as done.
+	updated map[string]time.Time
+	// waited are the waits, by run and stage, that are over.
+	waited map[string]bool
+}
+
+func watchHistory(s *sim, fail func(string, ...any)) *history {
+	h := &history{sim: s, fail: fail, finished: map[string]bool{}, opened: map[string]bool{}, recorded: map[string]bool{}, accepted: map[string]bool{},
+		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}}
+	s.watch = h.look
+	return h
+}
+
+// observe remembers which clusters are available now. It is called whenever a member has answered.
+func (h *history) observe() {
+	for name, r := range h.runs {
+		for cluster := range h.bindings {
+			if h.movedBy(r, cluster) && availableNow(h.bindings[cluster]) {
+				h.finished[name+"/"+cluster] = true
+			}
+		}
+	}
+}
+
+// availableNow tells, without the engine's help, whether a cluster runs what its binding asks for now.
+func availableNow(b *placementv1.ClusterResourceBinding) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, placementv1.ConditionAvailable)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == b.Generation
+}
+
+func (h *history) movedBy(r *placementv1.ClusterStagedUpdateRun, cluster string) bool {
+	b := h.bindings[cluster]
+	return b != nil && b.Annotations[placementv1.AnnotationUpdateRunUID] == string(r.UID) && b.Spec.State == placementv1.BindingStateBound &&
+		b.Spec.ResourceSnapshotName == testPlacement+"-"+r.Status.ResourceSnapshotIndexUsed+"-snapshot"
+}
+
+func (h *history) present(cluster string) bool {
+	b, m := h.bindings[cluster], h.members[cluster]
+	return b != nil && m != nil && !m.Leaving && b.DeletionTimestamp == nil && b.Spec.State != placementv1.BindingStateUnscheduled
+}
+
+// look checks what was just written.
+func (h *history) look(what string) {
+	h.observe()
+	verb, object, _ := strings.Cut(what, " ")
+	switch verb {
+	case "start":
+		for _, r := range h.runs {
+			if r.UID == "" || string(r.UID) != h.bindings[object].Annotations[placementv1.AnnotationUpdateRunUID] {
+				continue
+			}
+			h.checkStart(r, object)
+		}
+	case "delete":
+		if h.bindings[object].Spec.State != placementv1.BindingStateUnscheduled {
+			h.fail("S6: the binding of %s, which is scheduled, was deleted", object)
+		}
+	case "request":
+		h.checkRequest(h.requests[object])
+	case "status":
+		h.checkStatus(h.runs[object])
+	}
+}
+
+// checkStart checks the start of one cluster.
+func (h *history) checkStart(r *placementv1.ClusterStagedUpdateRun, cluster string) {
+	key := r.Name + "/" + cluster + "/" + string(h.bindings[cluster].UID)
+	if h.started[key] {
+		h.fail("run %s started %s twice", r.Name, cluster)
+	}
+	h.started[key] = true
+	if r.Spec.State != run {
+		h.fail("S3: run %s in state %s started %s", r.Name, r.Spec.State, cluster)
+	}
+	if r.Status.StartedTime == nil || Finished(&r.Status) {
+		h.fail("run %s started %s and does not hold the placement", r.Name, cluster)
+	}
+	for _, other := range h.runs {
+		if other.Status.StartedTime != nil && other.Status.StartedTime.After(r.Status.StartedTime.Time) {
+			h.fail("run %s started %s after %s had taken the placement over", r.Name, cluster, other.Name)
+		}
+	}
+	for i := range r.Status.StagesStatus {
+		stage, config := &r.Status.StagesStatus[i], &r.Status.StagedUpdateStrategySnapshot.Stages[i]
+		mine := slices.ContainsFunc(stage.Clusters, func(c placementv1.ClusterUpdatingStatus) bool { return c.ClusterName == cluster })
+		if len(config.BeforeStageTasks) > 0 && !h.opened[r.Name+"/"+stage.StageName+"/before"] {
+			h.fail("S2: run %s started %s before stage %s was approved", r.Name, cluster, stage.StageName)
+		}
+		for _, task := range stage.BeforeStageTaskStatus {
+			if !isTrue(task.Conditions, placementv1.ConditionApprovalRequestApproved) {
+				h.fail("S2: run %s started %s before the approval of stage %s was recorded", r.Name, cluster, stage.StageName)
+			}
+		}
+		if mine {
+			inFlight := 0
+			for _, c := range stage.Clusters {
+				if h.movedBy(r, c.ClusterName) && h.present(c.ClusterName) && !h.finished[r.Name+"/"+c.ClusterName] {
+					inFlight++
+				}
+			}
+			if limit := concurrency(config.MaxConcurrency, len(stage.Clusters)); inFlight > limit {
+				h.fail("S1: run %s has %d clusters of stage %s in flight, %d are allowed", r.Name, inFlight, stage.StageName, limit)
+			}
+			return
+		}
+		if !isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+			h.fail("S2: run %s started %s before stage %s was recorded as done", r.Name, cluster, stage.StageName)
+		}
+	}
+	h.fail("run %s started %s, which is not in its plan", r.Name, cluster)
+}
+
+func (h *history) checkRequest(r *placementv1.ClusterApprovalRequest) {
+	key := r.Name + "/" + string(r.UID)
+	isAccepted := isTrue(r.Status.Conditions, placementv1.ConditionApprovalAccepted)
+	if h.accepted[key] && !isAccepted {
+		h.fail("S4: the accepted request %s was taken back", r.Name)
+	}
+	h.accepted[key] = isAccepted
+}
+
+// checkStatus checks a run's status as it was written.
+func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
+	if size := sizeOf(&r.Status); size > maxStatusBytes {
+		h.fail("the status of run %s has %d bytes", r.Name, size)
+	}
+	for cluster := range h.bindings {
+		if conditionOf(r.Status.Conditions, placementv1.ConditionProgressing) == "False/"+placementv1.ReasonUpdateRunStopped &&
+			h.movedBy(r, cluster) && h.present(cluster) && !h.finished[r.Name+"/"+cluster] {
+			h.fail("run %s says that it is stopped, and %s is in flight", r.Name, cluster)
+		}
+	}
+	for i := range r.Status.StagesStatus {
+		stage := &r.Status.StagesStatus[i]
+		for j := range stage.Clusters {
+			row := &stage.Clusters[j]
+			key := r.Name + "/" + row.ClusterName
+			succeeded := progressOf(row) == placementv1.ClusterUpdatingStateSucceeded
+			if h.recorded[key] && !succeeded {
+				h.fail("run %s took back that %s is done", r.Name, row.ClusterName)
+			}
+			if succeeded && !h.recorded[key] && !h.finished[key] {
+				h.fail("S5: run %s took %s for done on what was said of an earlier revision", r.Name, row.ClusterName)
+			}
+			if succeeded && !h.recorded[key] {
+				h.updated[r.Name+"/"+stage.StageName] = h.now
+			}
+			h.recorded[key] = succeeded
+		}
+		for when, tasks := range map[string][]placementv1.StageTaskStatus{"before": stage.BeforeStageTaskStatus, "after": stage.AfterStageTaskStatus} {
+			for _, task := range tasks {
+				if isTrue(task.Conditions, placementv1.ConditionApprovalRequestApproved) && !h.opened[r.Name+"/"+stage.StageName+"/"+when] {
+					h.fail("S4: run %s counted an approval that nobody gave for %s stage %s", r.Name, when, stage.StageName)
+				}
+			}
+		}
+		h.checkWait(r, i)
+	}
+}
+
+// checkWait checks that no wait ended early.
+func (h *history) checkWait(r *placementv1.ClusterStagedUpdateRun, i int) {
+	stage, config := &r.Status.StagesStatus[i], &r.Status.StagedUpdateStrategySnapshot.Stages[i]
+	key := r.Name + "/" + stage.StageName
+	for j := range stage.AfterStageTaskStatus {
+		if h.waited[key] || !isTrue(stage.AfterStageTaskStatus[j].Conditions, placementv1.ConditionWaitTimeElapsed) {
+			continue
+		}
+		h.waited[key] = true
+		if long := config.AfterStageTasks[j].WaitTime.Duration; !h.updated[key].IsZero() && h.now.Sub(h.updated[key]) < long {
+			h.fail("S2: run %s: stage %s waited %s and not %s", r.Name, stage.StageName, h.now.Sub(h.updated[key]), long)
+		}
+	}
+}
+
+// approveAny approves a request, and remembers it if that approval counts.
+func (h *history) approveAny(name string, generation int64) {
+	r := h.requests[name]
+	h.approve(name)
+	if generation != r.Generation {
+		for i := range r.Status.Conditions {
+			if r.Status.Conditions[i].Type == placementv1.ConditionApproved {
+				r.Status.Conditions[i].ObservedGeneration = generation
+			}
+		}
+		return
+	}
+	when := "before"
+	if strings.Contains(name, "-after-") {
+		when = "after"
+	}
+	h.opened[r.Spec.TargetUpdateRun+"/"+r.Spec.TargetStage+"/"+when] = true
+}
+
+// randomFleet makes a fleet of a few clusters in a few stages.
+func randomFleet(t *rapid.T, tb testing.TB) *sim {
+	s := newSim(tb)
+	stages := rapid.IntRange(1, 3).Draw(t, "stages")
+	var configs []placementv1.StageConfig
+	for i := range stages {
+		c := environment(fmt.Sprintf("stage%d", i), atMost(rapid.SampledFrom([]string{"1", "2", "50%", "100%"}).Draw(t, "limit")))
+		if rapid.Bool().Draw(t, "before") {
+			approvalBefore(&c)
+		}
+		if rapid.Bool().Draw(t, "wait") {
+			waitAfter(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)(&c)
+		}
+		if rapid.Bool().Draw(t, "after") {
+			approvalAfter(&c)
+		}
+		configs = append(configs, c)
+	}
+	s.strategy("random", configs...)
+	for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
+		s.join(fmt.Sprintf("c%d", i), map[string]string{"environment": fmt.Sprintf("stage%d", rapid.IntRange(0, stages-1).Draw(t, "stage"))})
+	}
+	s.snapshots = 3
+	return s
+}
+
+// action is something that happens from outside.
+type action struct {
+	kind    string
+	cluster string
+	run     string
+	index   string
+	delay   time.Duration
+	crash   int // after how many writes the hub crashes on it; -1: not
+}
+
+func randomAction(t *rapid.T, s *sim) action {
+	return action{
+		kind: rapid.SampledFrom([]string{"available", "available", "available", "refuse", "applying", "stop", "run", "run", "approve", "approve",
+			"approve wrongly", "delete request", "tick", "tick", "leave", "leaving", "rejoin", "new run", "relabel", "nothing"}).Draw(t, "action"),
+		cluster: rapid.SampledFrom(slices.Sorted(maps.Keys(s.bindings))).Draw(t, "cluster"),
+		run:     rapid.SampledFrom(slices.Sorted(maps.Keys(s.runs))).Draw(t, "run"),
+		index:   rapid.SampledFrom([]string{"", "0", "1"}).Draw(t, "index"),
+		delay:   time.Duration(rapid.IntRange(100, 60_000).Draw(t, "delay")) * time.Millisecond,
+		crash:   rapid.IntRange(-1, 4).Draw(t, "crash"),
+	}
+}
+
+// happen lets an action happen, as far as it makes sense.
+func (h *history) happen(a action) {
+	b := h.bindings[a.cluster]
+	inFlight := b != nil && b.Spec.State == placementv1.BindingStateBound && b.Spec.ResourceSnapshotName != ""
+	switch a.kind {
+	case "available":
+		if inFlight {
+			h.available(a.cluster)
+		}
+	case "refuse":
+		if inFlight {
+			h.refuse(a.cluster)
+		}
+	case "applying":
+		if inFlight {
+			h.applying(a.cluster)
+		}
+	case "stop":
+		if r := h.runs[a.run]; r.Spec.State == run {
+			h.setState(a.run, stop)
+		}
+	case "run":
+		h.setState(a.run, run)
+	case "approve", "approve wrongly":
+		for _, name := range slices.Sorted(maps.Keys(h.requests)) {
+			if !isTrue(h.requests[name].Status.Conditions, placementv1.ConditionApproved) {
+				h.approveAny(name, map[string]int64{"approve": 1}[a.kind])
+				break
+			}
+		}
+	case "delete request":
+		for _, name := range slices.Sorted(maps.Keys(h.requests)) {
+			if !isTrue(h.requests[name].Status.Conditions, placementv1.ConditionApprovalAccepted) {
+				delete(h.requests, name)
+				break
+			}
+		}
+	case "tick":
+		h.now = h.now.Add(a.delay)
+	case "leave":
+		h.leave(a.cluster)
+	case "leaving":
+		if m := h.members[a.cluster]; m != nil {
+			m.Leaving = true
+		}
+	case "rejoin":
+		if h.members[a.cluster] == nil || h.members[a.cluster].Leaving {
+			h.join(a.cluster, map[string]string{"environment": "stage0"})
+		}
+	case "new run":
+		h.create(fmt.Sprintf("run%d", len(h.runs)), "random", a.index, run)
+	case "relabel":
+		if m := h.members[a.cluster]; m != nil {
+			m.Labels = map[string]string{"environment": "stage0"}
+		}
+	}
+	h.observe()
+}
+
+// react lets the controller work; it crashes once on the way if the action says so.
+func (h *history) react(a action) {
+	h.writesLeft = a.crash
+	h.settle()
+	h.writesLeft = -1
+}
+
+// finish lets every member do what it is asked, opens every gate and lets time pass until nothing is left to do.
+func (h *history) finish() {
+	for range 200 {
+		for name, r := range h.runs {
+			if r.Status.StartedTime != nil || r.Spec.State == stop {
+				h.setState(name, run)
+			}
+		}
+		for cluster, b := range h.bindings {
+			switch {
+			case b.DeletionTimestamp != nil:
+				delete(h.bindings, cluster)
+			case b.Spec.State == placementv1.BindingStateBound:
+				h.available(cluster)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.requests)) {
+			h.approveAny(name, 1)
+		}
+		h.now = h.now.Add(2 * time.Minute)
+		h.observe()
+		h.settle()
+	}
+}
+
+// TestInvariants plays random stories, with crashes after any write, and looks for what must never happen.
+func TestInvariants(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := randomFleet(rt, t)
+		h := watchHistory(s, func(format string, args ...any) {
+			rt.Fatalf(format+"\n%s", append(args, tail(s.log.String(), 80))...)
+		})
+		h.create("run0", "random", "", run)
+		for range rapid.IntRange(5, 60).Draw(rt, "actions") {
+			a := randomAction(rt, s)
+			fmt.Fprintf(&s.log, "%+v\n", a)
+			h.happen(a)
+			if a.crash == 0 || a.crash == 2 { // something else happens before the hub has come back
+				h.writesLeft = a.crash
+				h.pass()
+				h.writesLeft = -1
+				continue
+			}
+			h.react(a)
+		}
+		s.log.WriteString("let everything happen\n")
+		h.finish()
+		active := 0
+		for name, r := range h.runs {
+			if r.Status.StartedTime == nil || Finished(&r.Status) {
+				continue
+			}
+			active++
+			rt.Errorf("run %s does not end:\n%s", name, tail(s.log.String(), 80))
+		}
+		last := lastStarted(s.world().Runs)
+		if last != nil && active == 0 && !isTrue(last.UpdateRunStatus().Conditions, placementv1.ConditionSucceeded) {
+			rt.Errorf("the last run, %s, has not succeeded:\n%s", last.GetName(), tail(s.log.String(), 80))
+		}
+	})
+}
+
+// TestCrashesLeaveNoTrace plays each random story twice, once with crashes, and compares all that is stored after each
+// action (S8).
+func TestCrashesLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		calm := randomFleet(rt, t)
+		stormy := copySim(calm)
+		fail := func(format string, args ...any) {
+			rt.Fatalf(format+"\n%s", append(args, tail(stormy.log.String(), 60))...)
+		}
+		one, two := watchHistory(calm, fail), watchHistory(stormy, fail)
+		one.create("run0", "random", "", run)
+		two.create("run0", "random", "", run)
+		for range rapid.IntRange(5, 50).Draw(rt, "actions") {
+			a := randomAction(rt, calm)
+			fmt.Fprintf(&stormy.log, "%+v\n", a)
+			one.happen(a)
+			two.happen(a)
+			two.react(a)
+			a.crash = -1
+			one.react(a)
+			if diff := cmp.Diff(stored(calm), stored(stormy)); diff != "" {
+				rt.Fatalf("a crash made a difference (-without +with):\n%s\n%s", diff, tail(stormy.log.String(), 60))
+			}
+		}
+	})
+}
+
+func copySim(s *sim) *sim {
+	c := newSim(s.t)
+	c.uids, c.now, c.snapshots = s.uids, s.now, s.snapshots
+	c.placement, c.policy = s.placement.DeepCopy(), s.policy.DeepCopy()
+	for name, spec := range s.strategies {
+		c.strategies[name] = spec.DeepCopy()
+	}
+	for name, m := range s.members {
+		copied := *m
+		c.members[name] = &copied
+	}
+	for name, b := range s.bindings {
+		c.bindings[name] = b.DeepCopy()
+	}
+	return c
+}
+
+// stored is all that is stored about runs, bindings and requests, without UIDs.
+func stored(s *sim) map[string]any {
+	all := map[string]any{}
+	for name, r := range s.runs {
+		all["run "+name] = r.Status
+	}
+	for name, b := range s.bindings {
+		all["binding "+name] = []any{b.Spec, b.Annotations[placementv1.AnnotationUpdateRun], b.Annotations[placementv1.AnnotationUpdateStarted],
+			b.Generation, b.DeletionTimestamp}
+	}
+	for name, r := range s.requests {
+		all["request "+name] = []any{r.Spec, r.Labels, r.Status}
+	}
+	return all
+}

@@ -1,0 +1,415 @@
+package updaterun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// sim is a small fleet in memory: it stores objects as an API server does, plays hub/work and the members, and writes what
+// the engine decides in the order in which the controller does.
+type sim struct {
+	t          testing.TB
+	kinds      *placement.Kinds
+	now        time.Time
+	placement  *placementv1.ClusterResourcePlacement
+	strategies map[string]*placementv1.UpdateStrategySpec
+	policy     *placementv1.ClusterSchedulingPolicySnapshot
+	members    map[string]*schedule.Cluster
+	bindings   map[string]*placementv1.ClusterResourceBinding // by cluster
+	runs       map[string]*placementv1.ClusterStagedUpdateRun
+	requests   map[string]*placementv1.ClusterApprovalRequest
+	snapshots  int // number of resource snapshots
+	uids       int
+	requeue    time.Duration
+
+	// writesLeft is how many writes come before a crash; negative: none does.
+	writesLeft int
+	// watch is called after each write.
+	watch func(what string)
+	log   strings.Builder
+	// shown is what the log last showed of each run.
+	shown map[string]string
+}
+
+const testPlacement = "web"
+
+func newSim(t testing.TB) *sim {
+	s := &sim{
+		t: t, kinds: placement.ClusterKinds(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		strategies: map[string]*placementv1.UpdateStrategySpec{}, members: map[string]*schedule.Cluster{},
+		bindings: map[string]*placementv1.ClusterResourceBinding{}, runs: map[string]*placementv1.ClusterStagedUpdateRun{},
+		requests: map[string]*placementv1.ClusterApprovalRequest{}, shown: map[string]string{}, writesLeft: -1, snapshots: 1,
+	}
+	s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement)}
+	s.placement.Spec.Strategy.Type = placementv1.ExternalRolloutStrategyType
+	s.policy = &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: s.meta(placement.PolicySnapshotName(testPlacement, 0))}
+	s.policy.Labels = map[string]string{placementv1.LabelPolicyIndex: "0", placementv1.LabelIsLatestSnapshot: "true"}
+	s.policy.Annotations = map[string]string{placementv1.AnnotationPlacementUID: string(s.placement.UID)}
+	s.reschedule()
+	return s
+}
+
+func (s *sim) meta(name string) metav1.ObjectMeta {
+	s.uids++
+	return metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprintf("uid-%d", s.uids)), Generation: 1, CreationTimestamp: metav1.NewTime(s.now)}
+}
+
+func (s *sim) key() placement.Key { return placement.Key{Name: testPlacement} }
+
+// join adds a member and has it scheduled.
+func (s *sim) join(name string, labels map[string]string) {
+	s.members[name] = &schedule.Cluster{Name: name, Labels: labels}
+	s.bind(name)
+}
+
+func (s *sim) bind(name string) {
+	b := &placementv1.ClusterResourceBinding{ObjectMeta: s.meta(placement.BindingName(s.key(), name))}
+	b.Annotations = map[string]string{placementv1.AnnotationPlacementUID: string(s.placement.UID)}
+	b.Spec = placementv1.ResourceBindingSpec{State: placementv1.BindingStateScheduled, SchedulingPolicySnapshotName: s.policy.Name, TargetCluster: name}
+	s.bindings[name] = b
+	s.reschedule()
+}
+
+// unschedule has the scheduler give a cluster up.
+func (s *sim) unschedule(name string) {
+	if b := s.bindings[name]; b != nil {
+		b.Spec.State, b.Generation = placementv1.BindingStateUnscheduled, b.Generation+1
+		b.Spec.ClusterDecision = placementv1.ClusterDecision{ClusterName: name, Reason: "cluster has left the fleet"}
+	}
+	s.reschedule()
+}
+
+// leave removes a member.
+func (s *sim) leave(name string) {
+	delete(s.members, name)
+	s.unschedule(name)
+}
+
+// reschedule writes the scheduler's answer.
+func (s *sim) reschedule() {
+	selected := 0
+	for _, b := range s.bindings {
+		if b.Spec.State != placementv1.BindingStateUnscheduled && b.DeletionTimestamp == nil {
+			selected++
+		}
+	}
+	s.policy.Status = placementv1.SchedulingPolicySnapshotStatus{ObservedCRPGeneration: s.placement.Generation, SelectedCount: count(selected)}
+	s.policy.Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionScheduled, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+}
+
+func (s *sim) strategy(name string, stages ...placementv1.StageConfig) {
+	s.strategies[name] = &placementv1.UpdateStrategySpec{Stages: stages}
+}
+
+// create makes a run; an empty index means a new snapshot.
+func (s *sim) create(name, strategy, index string, state placementv1.UpdateRunState) *placementv1.ClusterStagedUpdateRun {
+	s.now = s.now.Add(time.Second)
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: s.meta(name)}
+	run.Spec = placementv1.UpdateRunSpec{PlacementName: testPlacement, StagedUpdateStrategyName: strategy, ResourceSnapshotIndex: index, State: state}
+	s.runs[name] = run
+	return run
+}
+
+func (s *sim) setState(name string, state placementv1.UpdateRunState) {
+	if run := s.runs[name]; run.Spec.State != state {
+		run.Spec.State, run.Generation = state, run.Generation+1
+	}
+}
+
+func (s *sim) approve(name string) {
+	r := s.requests[name]
+	if r == nil {
+		s.t.Fatalf("no approval request %s\n%s", name, s.log.String())
+	}
+	r.Status.Conditions = append(slices.DeleteFunc(r.Status.Conditions, func(c metav1.Condition) bool { return c.Type == placementv1.ConditionApproved }),
+		metav1.Condition{Type: placementv1.ConditionApproved, Status: metav1.ConditionTrue, ObservedGeneration: r.Generation, Reason: "lgtm"})
+}
+
+// available has a member answer that it runs what it was given.
+func (s *sim) available(cluster string) {
+	s.answer(cluster, metav1.ConditionTrue, placementv1.ReasonAllWorkHaveBeenApplied, metav1.ConditionTrue)
+}
+
+// refuse has a member answer that it cannot apply what it was given.
+func (s *sim) refuse(cluster string) {
+	s.answer(cluster, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, "")
+}
+
+// applying has hub/work say that the member has not answered yet.
+func (s *sim) applying(cluster string) {
+	s.answer(cluster, metav1.ConditionFalse, placementv1.ReasonApplyInProgress, "")
+}
+
+func (s *sim) answer(cluster string, applied metav1.ConditionStatus, reason string, available metav1.ConditionStatus) {
+	b := s.bindings[cluster]
+	b.Status.Conditions = []metav1.Condition{
+		{Type: placementv1.ConditionWorkSynchronized, Status: metav1.ConditionTrue, ObservedGeneration: b.Generation, Reason: placementv1.ReasonAllWorkSynced},
+		{Type: placementv1.ConditionApplied, Status: applied, ObservedGeneration: b.Generation, Reason: reason},
+	}
+	if available != "" {
+		b.Status.Conditions = append(b.Status.Conditions,
+			metav1.Condition{Type: placementv1.ConditionAvailable, Status: available, ObservedGeneration: b.Generation, Reason: placementv1.ReasonAllWorkAreAvailable})
+	}
+}
+
+func (s *sim) fleet() schedule.Fleet {
+	var all []schedule.Cluster
+	for _, c := range s.members {
+		all = append(all, *c)
+	}
+	return schedule.NewFleet(all)
+}
+
+func (s *sim) world() *World {
+	w := &World{Kinds: s.kinds, Key: s.key(), Now: s.now, Fleet: s.fleet(), Plans: map[types.UID]Plan{}, Requests: map[string]placementv1.ApprovalRequestObject{}}
+	if s.placement != nil {
+		w.Placement = s.placement.DeepCopy()
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.runs)) {
+		w.Runs = append(w.Runs, s.runs[name].DeepCopy())
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.bindings)) {
+		w.Bindings = append(w.Bindings, s.bindings[name].DeepCopy())
+	}
+	for name, r := range s.requests {
+		w.Requests[name] = r.DeepCopy()
+	}
+	for _, run := range Unplanned(w.Runs) {
+		w.Plans[run.GetUID()] = s.plan(w, run)
+	}
+	return w
+}
+
+func (s *sim) plan(w *World, run placementv1.UpdateRunObject) Plan {
+	in := PlanInput{Kinds: s.kinds, Run: run, Placement: w.Placement, Bindings: w.Bindings, Fleet: w.Fleet,
+		Strategy: s.strategies[run.UpdateRunSpec().StagedUpdateStrategyName], Policies: []placementv1.PolicySnapshotObject{s.policy}}
+	plan := MakePlan(in)
+	if plan.Verdict != NeedsSnapshot {
+		return plan
+	}
+	in.Snapshot = &Snapshot{Index: s.snapshots - 1}
+	if index := run.UpdateRunSpec().ResourceSnapshotIndex; index != "" {
+		in.Snapshot.Index, _ = strconv.Atoi(index)
+		if in.Snapshot.Index >= s.snapshots {
+			in.Snapshot.Refused = fmt.Sprintf("no resource snapshot with index %s", index)
+		}
+	}
+	return MakePlan(in)
+}
+
+// write counts a write, and tells whether it happens.
+func (s *sim) write() bool {
+	if s.writesLeft == 0 {
+		return false
+	}
+	if s.writesLeft > 0 {
+		s.writesLeft--
+	}
+	return true
+}
+
+func (s *sim) wrote(format string, args ...any) {
+	if s.watch != nil {
+		s.watch(fmt.Sprintf(format, args...))
+	}
+}
+
+// pass is one pass of the controller. It tells whether anything was written.
+func (s *sim) pass() (changed bool) {
+	w := s.world()
+	s.requeue = 0
+	for _, r := range Decide(w) {
+		for _, note := range r.Notes {
+			fmt.Fprintf(&s.log, "  %s: %s\n", r.Run.GetName(), note)
+		}
+		if r.RequeueAfter > 0 {
+			s.requeue = r.RequeueAfter
+		}
+		wrote, alive := s.apply(r)
+		changed = changed || wrote
+		if !alive {
+			fmt.Fprintf(&s.log, "  the hub crashes\n")
+			s.writesLeft = -1
+			return true
+		}
+	}
+	return changed
+}
+
+// apply writes a result. alive is false when the hub crashed on the way.
+func (s *sim) apply(r Result) (changed, alive bool) {
+	for _, b := range r.Start {
+		if !s.write() {
+			return changed, false
+		}
+		stored := s.bindings[b.BindingSpec().TargetCluster]
+		if !equality.Semantic.DeepEqual(&stored.Spec, b.BindingSpec()) {
+			stored.Generation++
+		}
+		stored.Spec, stored.Annotations = *b.BindingSpec(), b.GetAnnotations()
+		changed = true
+		s.wrote("start %s", b.BindingSpec().TargetCluster)
+	}
+	for _, b := range r.Delete {
+		if !s.write() {
+			return changed, false
+		}
+		s.bindings[b.BindingSpec().TargetCluster].DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
+		changed = true
+		s.wrote("delete %s", b.BindingSpec().TargetCluster)
+	}
+	for _, o := range slices.Concat(r.Create, r.Answer) {
+		if !s.write() {
+			return changed, false
+		}
+		request := o.(*placementv1.ClusterApprovalRequest).DeepCopy()
+		if s.requests[request.Name] == nil {
+			m := s.meta(request.Name)
+			request.UID, request.Generation, request.CreationTimestamp = m.UID, m.Generation, m.CreationTimestamp
+		}
+		s.requests[request.Name] = request
+		changed = true
+		if c := meta.FindStatusCondition(request.Status.Conditions, placementv1.ConditionApprovalAccepted); c != nil {
+			fmt.Fprintf(&s.log, "    request %s %s=%s/%s: %s\n", request.Name, c.Type, c.Status, c.Reason, c.Message)
+		}
+		s.wrote("request %s", request.Name)
+	}
+	stored := s.runs[r.Run.GetName()]
+	if equality.Semantic.DeepEqual(&stored.Status, r.Status) {
+		return changed, true
+	}
+	if !s.write() {
+		return changed, false
+	}
+	stored.Status = *r.Status.DeepCopy()
+	s.wrote("status %s", stored.Name)
+	s.show(stored)
+	for _, e := range r.Events {
+		fmt.Fprintf(&s.log, "    event %s %s: %s\n", e.Type, e.Reason, e.Message)
+	}
+	return true, true
+}
+
+// settle lets the controller work until it has nothing more to write.
+func (s *sim) settle() {
+	for range 10_000 {
+		if !s.pass() {
+			return
+		}
+	}
+	s.t.Fatalf("the engine does not come to rest\n%s", tail(s.log.String(), 60))
+}
+
+// do logs what happens from outside, does it, and lets the controller work.
+func (s *sim) do(what string, happen func()) {
+	fmt.Fprintf(&s.log, "%s\n", what)
+	if happen != nil {
+		happen()
+	}
+	s.settle()
+}
+
+// wait lets time pass.
+func (s *sim) wait(d time.Duration) {
+	s.do(fmt.Sprintf("%s later", d), func() { s.now = s.now.Add(d) })
+}
+
+// show logs what a user sees of a run, as far as it has changed.
+func (s *sim) show(run *placementv1.ClusterStagedUpdateRun) {
+	var lines []string
+	conditions := func(cs []metav1.Condition) string {
+		var out []string
+		for _, c := range cs {
+			out = append(out, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+		}
+		return strings.Join(out, " ")
+	}
+	for _, c := range run.Status.Conditions {
+		lines = append(lines, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	forEachStage(&run.Status, func(stage *placementv1.StageUpdatingStatus) {
+		if len(stage.Conditions) > 0 {
+			lines = append(lines, fmt.Sprintf("stage %s: %s: %s", stage.StageName, conditions(stage.Conditions), stage.Conditions[0].Message))
+		}
+		for _, tasks := range [][]placementv1.StageTaskStatus{stage.BeforeStageTaskStatus, stage.AfterStageTaskStatus} {
+			for _, task := range tasks {
+				if len(task.Conditions) > 0 {
+					lines = append(lines, fmt.Sprintf("stage %s task %s: %s", stage.StageName, task.Type, conditions(task.Conditions)))
+				}
+			}
+		}
+		for _, c := range stage.Clusters {
+			if len(c.Conditions) > 0 {
+				last := c.Conditions[len(c.Conditions)-1]
+				lines = append(lines, fmt.Sprintf("cluster %s: %s: %s", c.ClusterName, conditions(c.Conditions), last.Message))
+			}
+		}
+	})
+	before := strings.Split(s.shown[run.Name], "\n")
+	for _, line := range lines {
+		if !slices.Contains(before, line) {
+			fmt.Fprintf(&s.log, "    %s %s\n", run.Name, line)
+		}
+	}
+	s.shown[run.Name] = strings.Join(lines, "\n")
+}
+
+// conditionOf is STATUS/REASON of a condition.
+func conditionOf(conditions []metav1.Condition, conditionType string) string {
+	c := meta.FindStatusCondition(conditions, conditionType)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + "/" + c.Reason
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// environment is a stage whose clusters have a label environment=name.
+func environment(name string, with ...func(*placementv1.StageConfig)) placementv1.StageConfig {
+	c := placementv1.StageConfig{Name: name, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"environment": name}}}
+	for _, f := range with {
+		f(&c)
+	}
+	return c
+}
+
+func sortedBy(key string) func(*placementv1.StageConfig) {
+	return func(c *placementv1.StageConfig) { c.SortingLabelKey = &key }
+}
+
+func atMost(limit string) func(*placementv1.StageConfig) {
+	return func(c *placementv1.StageConfig) { c.MaxConcurrency = ptr.To(intstr.Parse(limit)) }
+}
+
+func approvalBefore(c *placementv1.StageConfig) {
+	c.BeforeStageTasks = []placementv1.StageTask{{Type: placementv1.StageTaskTypeApproval}}
+}
+
+func approvalAfter(c *placementv1.StageConfig) {
+	c.AfterStageTasks = append(c.AfterStageTasks, placementv1.StageTask{Type: placementv1.StageTaskTypeApproval})
+}
+
+func waitAfter(d time.Duration) func(*placementv1.StageConfig) {
+	return func(c *placementv1.StageConfig) {
+		c.AfterStageTasks = append(c.AfterStageTasks, placementv1.StageTask{Type: placementv1.StageTaskTypeTimedWait, WaitTime: &metav1.Duration{Duration: d}})
+	}
+}

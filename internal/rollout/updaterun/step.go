@@ -1,0 +1,197 @@
+package updaterun
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// step moves the one run that holds its placement as far as it goes now.
+type step struct {
+	stamp
+	w        *World
+	run      placementv1.UpdateRunObject
+	stopping bool
+	// recorded is the run's status as stored; what it lets happen may happen.
+	recorded *placementv1.UpdateRunStatus
+	// status is the new one.
+	status *placementv1.UpdateRunStatus
+	// target is the name of the resource snapshot that the run rolls out.
+	target string
+	// bindings are those of this very placement, by cluster.
+	bindings map[string]placementv1.BindingObject
+	result   Result
+	// skipped are the clusters that were given up in this pass, with the reason.
+	skipped []string
+	// failure says why the run cannot go on.
+	failure string
+}
+
+func newStep(w *World, run placementv1.UpdateRunObject) *step {
+	s := &step{
+		stamp:    w.stampFor(run),
+		w:        w,
+		run:      run,
+		stopping: run.UpdateRunSpec().State == placementv1.UpdateRunStateStop,
+		recorded: run.UpdateRunStatus(),
+		status:   run.UpdateRunStatus().DeepCopy(),
+		result:   Result{Run: run},
+	}
+	s.refresh(s.status)
+	return s
+}
+
+// step says what the run that holds the placement does.
+func (w *World) step(run placementv1.UpdateRunObject) Result {
+	s := newStep(w, run)
+	if gone := s.placementGone(); gone != "" {
+		return s.fail(gone)
+	}
+	if err := s.readPlan(); err != nil {
+		return s.fail("the run's status does not hold its plan any more: " + err.Error())
+	}
+	s.bindings = make(map[string]placementv1.BindingObject, len(w.Bindings))
+	for _, b := range w.Bindings {
+		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(w.Placement.GetUID()) {
+			s.bindings[b.BindingSpec().TargetCluster] = b
+		}
+	}
+	s.advance()
+	if s.failure != "" {
+		return s.fail(s.failure)
+	}
+	return s.done()
+}
+
+// placementGone says why there is nothing left to update.
+func (s *step) placementGone() string {
+	p := s.w.Placement
+	what := fmt.Sprintf("%s %q", s.w.Kinds.Placement, s.w.Key.Name)
+	switch {
+	case p == nil:
+		return what + " was deleted"
+	case !p.GetDeletionTimestamp().IsZero():
+		return what + " is being deleted"
+	case p.GetCreationTimestamp().After(s.recorded.StartedTime.Time):
+		return what + " was deleted and made anew after this run had started"
+	}
+	return ""
+}
+
+// readPlan checks that the plan is still what was planned; statuses can be edited.
+func (s *step) readPlan() error {
+	index, err := strconv.Atoi(s.status.ResourceSnapshotIndexUsed)
+	if err != nil {
+		return fmt.Errorf("resourceSnapshotIndexUsed: %w", err)
+	}
+	s.target = placement.ResourceSnapshotName(s.w.Key.Name, index)
+	strategy := s.status.StagedUpdateStrategySnapshot
+	if strategy == nil || len(strategy.Stages) != len(s.status.StagesStatus) || s.status.DeletionStageStatus == nil {
+		return errors.New("stagedUpdateStrategySnapshot, stagesStatus and deletionStageStatus do not match")
+	}
+	for i := range strategy.Stages {
+		stage := &s.status.StagesStatus[i]
+		if len(stage.BeforeStageTaskStatus) != len(strategy.Stages[i].BeforeStageTasks) || len(stage.AfterStageTaskStatus) != len(strategy.Stages[i].AfterStageTasks) {
+			return fmt.Errorf("the tasks of stage %q are not those of its strategy", stage.StageName)
+		}
+		if err := checkTasks(&strategy.Stages[i]); err != nil {
+			return fmt.Errorf("stage %q: %w", stage.StageName, err)
+		}
+	}
+	return nil
+}
+
+// advance goes through the stages from the first that is not recorded as done. Clusters of a stage are only started when
+// all before them is recorded.
+func (s *step) advance() {
+	allRecorded := true
+	for i := range s.status.StagesStatus {
+		if isTrue(s.recorded.StagesStatus[i].Conditions, placementv1.ConditionSucceeded) {
+			continue
+		}
+		if !s.stage(i, allRecorded) || s.failure != "" {
+			return
+		}
+		allRecorded = false
+	}
+	if s.deletionStage(allRecorded) {
+		s.succeed()
+	}
+}
+
+// done completes the result.
+func (s *step) done() Result {
+	fit(s.status, maxStatusBytes)
+	s.result.Status = s.status
+	s.result.Events = s.w.eventsOf(s.run, s.status)
+	if len(s.skipped) > 0 {
+		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)))
+	}
+	return s.result
+}
+
+// note explains a decision.
+func (s *step) note(format string, args ...any) {
+	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
+}
+
+// wakeAt asks for another pass at a time.
+func (s *step) wakeAt(at time.Time) {
+	if after := at.Sub(s.w.Now); s.result.RequeueAfter == 0 || after < s.result.RequeueAfter {
+		s.result.RequeueAfter = after
+	}
+}
+
+// progressing sets the run's Progressing condition.
+func (s *step) progressing(status metav1.ConditionStatus, reason, message string) {
+	s.set(&s.status.Conditions, placementv1.ConditionProgressing, status, reason, message)
+}
+
+// succeed ends the run well.
+func (s *step) succeed() {
+	message, skipped := messageSucceeded, 0
+	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
+		if stage.ClusterCounts != nil {
+			skipped += int(stage.ClusterCounts.Skipped)
+		}
+	})
+	if skipped > 0 {
+		message += fmt.Sprintf("; skipped: %s", clusters(skipped))
+	}
+	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunSucceeded, messageCompleted)
+	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonUpdateRunSucceeded, message)
+	s.note("ends: all stages are done")
+}
+
+// fail ends the run for good. What its clusters have, they keep; its open approval requests are closed.
+func (s *step) fail(why string) Result {
+	s.status = s.recorded.DeepCopy()
+	s.refresh(s.status)
+	s.result, s.skipped = Result{Run: s.run}, nil
+	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
+		if isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+			return
+		}
+		s.closeRequests(stage, why)
+		if stage.StartTime == nil && len(stage.Conditions) == 0 {
+			return
+		}
+		for i := range stage.Clusters {
+			if c := &stage.Clusters[i]; progressOf(c) == placementv1.ClusterUpdatingStateStarted {
+				s.set(&c.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonClusterUpdatingFailed,
+					"The run ended before the cluster was done: "+why)
+			}
+		}
+		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, messageStageAborted)
+		s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, why)
+	})
+	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted)
+	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, why)
+	s.note("ends failed: %s", why)
+	return s.done()
+}
