@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 )
@@ -19,6 +21,19 @@ func PolicySnapshotName(placement string, index int) string {
 // ResourceSnapshotName names the master object of the resource snapshot with an index.
 func ResourceSnapshotName(placement string, index int) string {
 	return fmt.Sprintf("%s-%d-snapshot", placement, index)
+}
+
+// ResourceSnapshotIndex reads the index back from the name of a placement's master resource snapshot.
+func ResourceSnapshotIndex(placement, name string) (index int, ok bool) {
+	digits, ok := strings.CutPrefix(name, placement+"-")
+	if !ok {
+		return 0, false
+	}
+	if digits, ok = strings.CutSuffix(digits, "-snapshot"); !ok {
+		return 0, false
+	}
+	index, err := strconv.Atoi(digits)
+	return index, err == nil && index >= 0 && ResourceSnapshotName(placement, index) == name
 }
 
 // ResourceSnapshotPartName names a further object of that snapshot; sub counts from 0.

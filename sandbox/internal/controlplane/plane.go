@@ -24,8 +24,8 @@ const (
 	addOnsGroup = "fleetwright:sandbox"
 )
 
-// AdminUser is the name of the administrator in every cluster.
-const AdminUser = "admin"
+// adminUser is the name of the administrator in every cluster, and of the administrator's kubeconfig.
+const adminUser = "admin"
 
 // serviceRange is the range of Service addresses. serviceAddress is the one that the API server's own Service gets.
 const (
@@ -58,8 +58,10 @@ func (p *Plane) URL() string { return localURL("https", p.Port) }
 // with a CertificateSigningRequest come from it as well.
 func (p *Plane) CAFile() string { return p.ca().Cert }
 
-// Kubeconfig returns the path of the kubeconfig of one user of this cluster.
-func (p *Plane) Kubeconfig(user string) string { return filepath.Join(p.Dir, user+".kubeconfig") }
+// AdminKubeconfig returns the path of the administrator's kubeconfig.
+func (p *Plane) AdminKubeconfig() string { return p.kubeconfig(adminUser) }
+
+func (p *Plane) kubeconfig(name string) string { return filepath.Join(p.Dir, name+".kubeconfig") }
 
 func (p *Plane) ca() pki.Pair { return pki.PairAt(filepath.Join(p.Dir, "pki", "ca")) }
 func (p *Plane) frontProxyCA() pki.Pair {
@@ -79,14 +81,22 @@ func (p *Plane) serviceAccountKey() pki.Pair {
 	return pki.Pair{Cert: filepath.Join(p.Dir, "pki", "sa.pub"), Key: filepath.Join(p.Dir, "pki", "sa.key")}
 }
 
-// Users of a control plane's own parts, as Kubernetes names them, and of what the sandbox adds.
-var (
-	// rootUser may do everything before any role exists. Only the sandbox itself uses it.
-	rootUser              = pki.Client{User: "sandbox-root", Groups: []string{"system:masters"}}
-	adminUser             = pki.Client{User: AdminUser, Groups: []string{AdminsGroup}}
-	controllerManagerUser = pki.Client{User: "system:kube-controller-manager"}
-	schedulerUser         = pki.Client{User: "system:kube-scheduler"}
+// Names of the kubeconfigs of a control plane's own parts.
+const (
+	rootKubeconfig              = "root"
+	controllerManagerKubeconfig = "controller-manager"
+	schedulerKubeconfig         = "scheduler"
 )
+
+// users are those whose kubeconfigs every control plane has, by the names of the files. Kubernetes knows the names of
+// its own parts and gives them their rights.
+var users = map[string]pki.Client{
+	adminUser:                   {User: adminUser, Groups: []string{AdminsGroup}},
+	controllerManagerKubeconfig: {User: "system:kube-controller-manager"},
+	schedulerKubeconfig:         {User: "system:kube-scheduler"},
+	// May do everything before any role exists. Only the sandbox itself uses it.
+	rootKubeconfig: {User: "sandbox-root", Groups: []string{"system:masters"}},
+}
 
 // WriteFiles creates what is missing of the control plane's certificates and kubeconfigs.
 func (p *Plane) WriteFiles() error {
@@ -111,8 +121,8 @@ func (p *Plane) WriteFiles() error {
 	if err := frontProxyCA.EnsureClient(p.frontProxy(), pki.Client{User: frontProxyUser}); err != nil {
 		return err
 	}
-	for _, user := range []pki.Client{rootUser, adminUser, controllerManagerUser, schedulerUser} {
-		if err := p.ensureKubeconfig(user.User, user); err != nil {
+	for name, user := range users {
+		if err := p.ensureKubeconfig(name, user); err != nil {
 			return err
 		}
 	}
@@ -122,12 +132,12 @@ func (p *Plane) WriteFiles() error {
 // EnsureAddOnKubeconfig writes a kubeconfig for something that the sandbox runs in the cluster, unless it is there, and
 // returns its path. Its user can do everything once Prepare is done.
 func (p *Plane) EnsureAddOnKubeconfig(name string) (string, error) {
-	return p.Kubeconfig(name), p.ensureKubeconfig(name, pki.Client{User: "sandbox-" + name, Groups: []string{addOnsGroup}})
+	return p.kubeconfig(name), p.ensureKubeconfig(name, pki.Client{User: "sandbox-" + name, Groups: []string{addOnsGroup}})
 }
 
 // ensureKubeconfig writes a kubeconfig for a user to the control plane's folder, unless it is there.
 func (p *Plane) ensureKubeconfig(name string, user pki.Client) error {
-	if _, err := os.Stat(p.Kubeconfig(name)); err == nil {
+	if _, err := os.Stat(p.kubeconfig(name)); err == nil {
 		return nil
 	}
 	access, err := p.Access(user)
@@ -138,7 +148,7 @@ func (p *Plane) ensureKubeconfig(name string, user pki.Client) error {
 	if err != nil {
 		return err
 	}
-	return kubeconfig.WriteFile(p.Kubeconfig(name), content)
+	return kubeconfig.WriteFile(p.kubeconfig(name), content)
 }
 
 // Access issues a certificate by which a user reaches the cluster.

@@ -23,7 +23,7 @@ import (
 
 // RootConfig returns how the sandbox itself reaches the cluster, with all rights.
 func (p *Plane) RootConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig(rootUser.User))
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig(rootKubeconfig))
 	if err != nil {
 		return nil, fmt.Errorf("preparing access to cluster %s: %w", p.Name, err)
 	}

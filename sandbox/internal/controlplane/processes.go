@@ -60,7 +60,7 @@ func Etcd(bin, dataDir, logs string, port, peerPort int) state.Process {
 // APIServer describes the API server.
 func (p *Plane) APIServer() state.Process {
 	issuer := "https://" + p.Name + ".sandbox.fleetwright.test"
-	return p.process("apiserver", "kube-apiserver", p.Port,
+	process := p.process("apiserver", "kube-apiserver", p.Port,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port="+strconv.Itoa(p.Port),
@@ -80,14 +80,25 @@ func (p *Plane) APIServer() state.Process {
 		"--kubelet-client-certificate="+p.kubeletClient().Cert,
 		"--kubelet-client-key="+p.kubeletClient().Key,
 		"--kubelet-preferred-address-types=InternalIP",
-		"--requestheader-client-ca-file="+p.frontProxyCA().Cert,
-		"--requestheader-allowed-names="+frontProxyUser,
+	)
+	if p.Hub {
+		process.Command = append(process.Command, p.aggregationFlags()...)
+	}
+	return process
+}
+
+// aggregationFlags let an API server pass requests on to the servers of aggregated APIs. Only the hub has such APIs; a
+// member goes without, as each certificate that a server watches takes one of the few inotify instances that a user may have.
+func (p *Plane) aggregationFlags() []string {
+	return []string{
+		"--requestheader-client-ca-file=" + p.frontProxyCA().Cert,
+		"--requestheader-allowed-names=" + frontProxyUser,
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file="+p.frontProxy().Cert,
-		"--proxy-client-key-file="+p.frontProxy().Key,
-	)
+		"--proxy-client-cert-file=" + p.frontProxy().Cert,
+		"--proxy-client-key-file=" + p.frontProxy().Key,
+	}
 }
 
 // ControllerManager describes the controller manager.
@@ -96,7 +107,7 @@ func (p *Plane) ControllerManager() state.Process {
 	if p.Hub {
 		controllers = strings.Join(hubControllers, ",")
 	}
-	kubeconfig := p.Kubeconfig(controllerManagerUser.User)
+	kubeconfig := p.kubeconfig(controllerManagerKubeconfig)
 	process := p.process("controller-manager", "kube-controller-manager", p.ControllerManagerPort,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+strconv.Itoa(p.ControllerManagerPort),
@@ -111,11 +122,16 @@ func (p *Plane) ControllerManager() state.Process {
 		"--cluster-name="+p.Name,
 		"--root-ca-file="+p.ca().Cert,
 		"--service-account-private-key-file="+p.serviceAccountKey().Key,
-		"--cluster-signing-cert-file="+p.ca().Cert,
-		"--cluster-signing-key-file="+p.ca().Key,
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
 	)
+	if p.Hub {
+		// Members issue no certificates; why they go without is said at aggregationFlags.
+		process.Command = append(process.Command,
+			"--cluster-signing-cert-file="+p.ca().Cert,
+			"--cluster-signing-key-file="+p.ca().Key,
+		)
+	}
 	// It has no /readyz.
 	process.Ready = process.Address + "/healthz"
 	return process
@@ -123,7 +139,7 @@ func (p *Plane) ControllerManager() state.Process {
 
 // Scheduler describes the scheduler.
 func (p *Plane) Scheduler() state.Process {
-	kubeconfig := p.Kubeconfig(schedulerUser.User)
+	kubeconfig := p.kubeconfig(schedulerKubeconfig)
 	return p.process("scheduler", "kube-scheduler", p.SchedulerPort,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+strconv.Itoa(p.SchedulerPort),

@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/fleetwright/fleetwright/sandbox/internal/state"
 )
@@ -60,22 +57,9 @@ func Process(cluster, bin, dir, logs, kubeconfig string, ports Ports) state.Proc
 	}
 }
 
-// WaitServing waits until the cluster accepts Rollouts: for that the API server must reach Kruise's webhooks, both to
-// validate them and to convert between their versions.
-func WaitServing(ctx context.Context, client dynamic.Interface) error {
-	var last error
-	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = tryRollouts(ctx, client)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting until Rollouts are accepted: %w, last answer: %w", err, last)
-	}
-	return nil
-}
-
-// tryRollouts asks whether a Rollout of either version could be created, without creating it.
-func tryRollouts(ctx context.Context, client dynamic.Interface) error {
+// Probe asks whether the cluster accepts Rollouts, without creating any. For that the API server must reach Kruise's
+// webhooks, both to validate Rollouts and to convert between their versions.
+func Probe(ctx context.Context, client dynamic.Interface) error {
 	workload := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "sandbox-probe"}
 	strategy := map[string]any{"canary": map[string]any{"steps": []any{map[string]any{"replicas": "100%"}}}}
 	for version, spec := range map[string]map[string]any{

@@ -127,11 +127,9 @@ func (c *clusterStart) startKruise(ctx context.Context) error {
 		return err
 	}
 	own := kruise.Ports{Webhook: ports[0], Health: ports[1], Metrics: ports[2]}
-	if err := c.ensure(ctx, kruise.Process(name, bin, c.plane.Dir, c.logs(), kubeconfig, own)); err != nil {
+	p, err := c.start(kruise.Process(name, bin, c.plane.Dir, c.logs(), kubeconfig, own))
+	if err != nil {
 		return err
 	}
-	if err := kruise.WaitServing(ctx, c.dynamic); err != nil {
-		return fmt.Errorf("cluster %s: %w", name, err)
-	}
-	return nil
+	return await(ctx, p, func(ctx context.Context) error { return kruise.Probe(ctx, c.dynamic) })
 }

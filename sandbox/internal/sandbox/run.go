@@ -6,6 +6,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -135,6 +136,11 @@ func (s *Sandbox) guestProcess(g Guest) (state.Process, error) {
 		return p, err
 	}
 	p.Ready = ready[0]
+	if address, err := url.Parse(p.Ready); err != nil {
+		return p, fmt.Errorf("readiness URL of %s: %w", g.Name, err)
+	} else if address.Host != "" {
+		p.Address = address.Scheme + "://" + address.Host
+	}
 	return p, nil
 }
 

@@ -22,6 +22,9 @@ import (
 	"github.com/fleetwright/fleetwright/sandbox/internal/state"
 )
 
+// askTimeout is how long a process may take to say whether it is ready.
+const askTimeout = 5 * time.Second
+
 // ensure starts a process that does not run and waits until it is ready.
 func (s *Sandbox) ensure(ctx context.Context, spec state.Process) error {
 	p, err := s.start(spec)
@@ -69,7 +72,7 @@ func fingerprint(path string) (string, error) {
 	return fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)), nil
 }
 
-// awaitReady waits until a process says that it is ready. It fails as soon as the process ends.
+// awaitReady waits until a process says that it is ready.
 func awaitReady(ctx context.Context, p state.Process) error {
 	if p.Ready == "" {
 		return nil
@@ -78,26 +81,51 @@ func awaitReady(ctx context.Context, p state.Process) error {
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdleConnections()
+	return await(ctx, p, func(ctx context.Context) error { return askReady(ctx, client, p.Ready) })
+}
+
+// await asks again and again until the answer is good. It fails as soon as the process ends.
+func await(ctx context.Context, p state.Process, ask func(context.Context) error) error {
 	var last error
-	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		if !p.Alive() {
+	ended := false
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		if ended = !p.Alive(); ended {
 			return false, errors.New("it has ended")
 		}
-		last = askReady(ctx, client, p.Ready)
-		return last == nil, nil
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		answer := ask(ctx)
+		// An answer that was cut off says less than the one before.
+		if answer == nil || last == nil || ctx.Err() == nil {
+			last = answer
+		}
+		return answer == nil, nil
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case ended:
+		return fmt.Errorf("waiting for %s to be ready: %w%s\nThe end of its log %s:\n%s",
+			p.Name, err, hint(p.Log), p.Log, logTail(p.Log, 15))
+	case last != nil:
+		return fmt.Errorf("waiting for %s to be ready: %w (last answer: %w; log %s)", p.Name, context.Cause(ctx), last, p.Log)
+	default:
+		return fmt.Errorf("waiting for %s to be ready: %w", p.Name, context.Cause(ctx))
 	}
-	if last != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w; last answer: %w", err, last)
+}
+
+// hint explains a failure that the end of a log does not tell the cause of.
+func hint(log string) string {
+	if !strings.Contains(logTail(log, 100), "too many open files") {
+		return ""
 	}
-	return fmt.Errorf("waiting for %s to be ready: %w\nThe end of its log %s:\n%s", p.Name, err, p.Log, logTail(p.Log, 15))
+	return "\nProbably the inotify instances that one user may have are used up. Run fewer members (others may be bare), or raise\n" +
+		"the limit: sysctl fs.inotify.max_user_instances=1024"
 }
 
 // readinessClient returns a client for asking a process whether it is ready.
 func readinessClient(p state.Process) (*http.Client, error) {
+	// Asking once in a while is not worth a connection that stays.
 	transport := &http.Transport{DisableKeepAlives: true}
 	if p.ReadyCAFile != "" {
 		ca, err := os.ReadFile(p.ReadyCAFile)
@@ -110,7 +138,7 @@ func readinessClient(p state.Process) (*http.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return &http.Client{Transport: transport, Timeout: 2 * time.Second}, nil
+	return &http.Client{Transport: transport}, nil
 }
 
 func askReady(ctx context.Context, client *http.Client, url string) error {

@@ -70,6 +70,8 @@ func condition(ctx context.Context, p state.Process) string {
 	if err != nil {
 		return notReady
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	if err := askReady(ctx, client, p.Ready); err != nil {
 		return notReady
 	}

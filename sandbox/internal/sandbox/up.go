@@ -164,7 +164,7 @@ func (s *Sandbox) prepareClusters(clusters []state.Cluster) error {
 		}
 		cluster.Server = plane.URL()
 		cluster.CAFile = plane.CAFile()
-		cluster.Kubeconfig = plane.Kubeconfig(controlplane.AdminUser)
+		cluster.Kubeconfig = plane.AdminKubeconfig()
 		s.mu.Lock()
 		s.state.Clusters = append(s.state.Clusters, cluster)
 		err = s.save()

@@ -1,0 +1,170 @@
+// Package scheduler gives placements their clusters: it turns decisions of package schedule into bindings, and says on the
+// policy snapshot what was decided and why.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// workers is how many placements are scheduled at once.
+	workers = 4
+	// writers is how many bindings of one placement are written at once.
+	writers = 16
+	// staleRetry is when to look again after a write showed that the cache is behind.
+	staleRetry = 50 * time.Millisecond
+)
+
+// Controller schedules the placements of one scope.
+type Controller struct {
+	Client client.Client
+	Kinds  *placement.Kinds
+	Clock  clock.PassiveClock
+}
+
+// SetupWithManager registers the controller.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("scheduler-"+strings.ToLower(c.Kinds.Placement)).
+		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
+		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
+		Watches(c.Kinds.NewBinding(), enqueue.Placement(), whenGone()).
+		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(c)
+}
+
+// Reconcile schedules one placement.
+func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	p := c.Kinds.NewPlacement()
+	if err := c.Client.Get(ctx, request.NamespacedName, p); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !p.GetDeletionTimestamp().IsZero() {
+		return ctrl.Result{}, nil // its bindings are deleted by whoever deletes the placement
+	}
+	policy, err := c.latestPolicy(ctx, request.NamespacedName, p.GetUID())
+	if err != nil || policy == nil {
+		return ctrl.Result{}, err // the first snapshot of the policy brings the next pass
+	}
+	err = c.schedule(ctx, request.NamespacedName, p.GetUID(), policy)
+	if isStale(err) {
+		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func (c *Controller) schedule(ctx context.Context, key placement.Key, uid types.UID, policy placementv1.PolicySnapshotObject) error {
+	start := c.Clock.Now()
+	fleet, err := c.fleet(ctx)
+	if err != nil {
+		return err
+	}
+	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key)
+	if err != nil {
+		return err
+	}
+	owner := schedule.Owner{Key: key, UID: uid, PolicySnapshot: policy.GetName()}
+	result, err := schedule.Decide(schedule.Request{Policy: policy.PolicySnapshotSpec().Policy, Holders: owner.Holders(bindings)}, fleet)
+	if err != nil {
+		return fmt.Errorf("schedule placement %s: %w", key, err)
+	}
+	changes := schedule.Bind(owner, fleet, result, bindings, c.Kinds.NewBinding)
+	if err := c.write(ctx, changes); err != nil {
+		cycles.WithLabelValues("true").Observe(milliseconds(c.Clock.Since(start)))
+		return err
+	}
+	// Only now, so that a placement that is said to be scheduled has its bindings.
+	if err := c.report(ctx, policy, result, changes.Waiting); err != nil {
+		return err
+	}
+	cycles.WithLabelValues("false").Observe(milliseconds(c.Clock.Since(start)))
+	return nil
+}
+
+// latestPolicy returns the newest policy snapshot of this very placement; nil where there is none yet.
+func (c *Controller) latestPolicy(ctx context.Context, key placement.Key, uid types.UID) (placementv1.PolicySnapshotObject, error) {
+	snapshots, err := listing.PolicySnapshots(ctx, c.Client, c.Kinds, key, client.MatchingLabels{placementv1.LabelIsLatestSnapshot: "true"})
+	if err != nil {
+		return nil, err
+	}
+	var latest placementv1.PolicySnapshotObject
+	for _, s := range snapshots {
+		if s.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(uid) || !s.GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		if latest == nil || policyIndex(s) > policyIndex(latest) {
+			latest = s
+		}
+	}
+	return latest, nil
+}
+
+func (c *Controller) fleet(ctx context.Context) (schedule.Fleet, error) {
+	var members clusterv1.MemberClusterList
+	if err := c.Client.List(ctx, &members, listing.Shared); err != nil {
+		return schedule.Fleet{}, fmt.Errorf("list member clusters: %w", err)
+	}
+	clusters := make([]schedule.Cluster, 0, len(members.Items))
+	for i := range members.Items {
+		clusters = append(clusters, schedule.Observe(&members.Items[i]))
+	}
+	return schedule.NewFleet(clusters), nil
+}
+
+// write makes and changes bindings, several at once. Their names follow from placement and cluster, and changes carry
+// the version they were decided on, so that neither is done twice or to something else.
+func (c *Controller) write(ctx context.Context, changes schedule.Changes) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, b := range changes.Create {
+		group.Go(func() error {
+			if err := c.Client.Create(ctx, b); err != nil {
+				return fmt.Errorf("create the binding of placement %s to cluster %s: %w",
+					b.GetLabels()[placementv1.LabelParentPlacement], b.BindingSpec().TargetCluster, err)
+			}
+			return nil
+		})
+	}
+	for _, b := range changes.Update {
+		group.Go(func() error {
+			err := c.Client.Update(ctx, b)
+			if apierrors.IsNotFound(err) {
+				err = errGone
+			}
+			if err != nil {
+				return fmt.Errorf("update binding %s: %w", b.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// errGone is the outcome of changing a binding that was deleted meanwhile.
+var errGone = errors.New("it is gone")
+
+// isStale tells whether a write failed because the cache it was decided on is behind.
+func isStale(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errGone)
+}

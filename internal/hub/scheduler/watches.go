@@ -1,0 +1,63 @@
+package scheduler
+
+import (
+	"context"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/schedule"
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// toAllPlacements maps a change of the fleet to every placement.
+func (c *Controller) toAllPlacements() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []ctrl.Request {
+		placements, err := listing.Placements(ctx, c.Client, c.Kinds, listing.Shared)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "A change of the fleet could not be passed on to the placements")
+			return nil
+		}
+		requests := make([]ctrl.Request, 0, len(placements))
+		for _, p := range placements {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		}
+		return requests
+	})
+}
+
+func whenPlacementChanges() builder.Predicates {
+	return builder.WithPredicates(predicate.GenerationChangedPredicate{})
+}
+
+// whenPolicyChanges lets pass all of a policy snapshot but its status, which we write.
+func whenPolicyChanges() builder.Predicates {
+	return builder.WithPredicates(predicate.Or(
+		predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))
+}
+
+// whenGone lets pass deletions that are complete.
+func whenGone() builder.Predicates {
+	return builder.WithPredicates(predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	})
+}
+
+// whenEligibilityChanges lets pass changes of a member that a decision could depend on, and no heartbeats.
+func whenEligibilityChanges() builder.Predicates {
+	return builder.WithPredicates(predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, okBefore := e.ObjectOld.(*clusterv1.MemberCluster)
+			after, okAfter := e.ObjectNew.(*clusterv1.MemberCluster)
+			return okBefore && okAfter && !equality.Semantic.DeepEqual(schedule.Observe(before), schedule.Observe(after))
+		},
+	})
+}

@@ -1,0 +1,144 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// contentLimit is how many bytes of snapshot content are kept for the next cluster.
+	contentLimit = 32 << 20
+	// contentIdle is how long content is kept that no cluster has asked for.
+	contentIdle = 30 * time.Second
+)
+
+// contents reads the content of resource snapshots. A snapshot that a thousand clusters move to at once is read once.
+// What is kept is bounded, and nothing is kept while nothing moves. The content is shared and must not be changed.
+type contents struct {
+	reader client.Reader // live: the cache has no content
+	kinds  *placement.Kinds
+	clock  clock.Clock
+
+	flight singleflight.Group
+	mu     sync.Mutex
+	kept   map[types.UID]*keptContent
+	bytes  int
+}
+
+type keptContent struct {
+	resources []placementv1.ResourceContent
+	bytes     int
+	used      time.Time
+}
+
+// get returns the content of the snapshot object with a name and a UID.
+func (c *contents) get(ctx context.Context, key client.ObjectKey, uid types.UID) ([]placementv1.ResourceContent, error) {
+	if resources, ok := c.lookup(uid); ok {
+		return resources, nil
+	}
+	read, err, _ := c.flight.Do(string(uid), func() (any, error) { return c.read(ctx, key, uid) })
+	if err != nil {
+		return nil, err
+	}
+	resources, _ := read.([]placementv1.ResourceContent)
+	return resources, nil
+}
+
+func (c *contents) read(ctx context.Context, key client.ObjectKey, uid types.UID) ([]placementv1.ResourceContent, error) {
+	s := c.kinds.NewResourceSnapshot()
+	err := c.reader.Get(ctx, key, s)
+	if apierrors.IsNotFound(err) || (err == nil && s.GetUID() != uid) {
+		return nil, &missingError{snapshot: key.Name}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the content of resource snapshot %s: %w", key.Name, err)
+	}
+	resources := s.ResourceSnapshotSpec().SelectedResources
+	c.keep(uid, resources)
+	return resources, nil
+}
+
+func (c *contents) lookup(uid types.UID) ([]placementv1.ResourceContent, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.kept[uid]
+	if !ok {
+		return nil, false
+	}
+	k.used = c.clock.Now()
+	return k.resources, true
+}
+
+// keep keeps content for others, and lets go of what was used longest ago where it would become too much.
+func (c *contents) keep(uid types.UID, resources []placementv1.ResourceContent) {
+	size := 0
+	for i := range resources {
+		size += len(resources[i].Raw)
+	}
+	if size > contentLimit {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		c.kept = map[types.UID]*keptContent{}
+	}
+	c.drop(uid)
+	for c.bytes+size > contentLimit {
+		c.drop(c.oldest())
+	}
+	if len(c.kept) == 0 {
+		go c.dropIdle()
+	}
+	c.kept[uid] = &keptContent{resources: resources, bytes: size, used: c.clock.Now()}
+	c.bytes += size
+}
+
+// dropIdle lets go of what nobody asks for, until nothing is left.
+func (c *contents) dropIdle() {
+	for {
+		<-c.clock.After(contentIdle)
+		if c.sweep() {
+			return
+		}
+	}
+}
+
+// sweep drops idle content and tells whether nothing is left.
+func (c *contents) sweep() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, k := range c.kept {
+		if c.clock.Since(k.used) >= contentIdle {
+			c.drop(uid)
+		}
+	}
+	return len(c.kept) == 0
+}
+
+func (c *contents) oldest() types.UID {
+	var oldest types.UID
+	for uid, k := range c.kept {
+		if oldest == "" || k.used.Before(c.kept[oldest].used) {
+			oldest = uid
+		}
+	}
+	return oldest
+}
+
+func (c *contents) drop(uid types.UID) {
+	if k, ok := c.kept[uid]; ok {
+		c.bytes -= k.bytes
+		delete(c.kept, uid)
+	}
+}

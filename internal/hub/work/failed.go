@@ -1,0 +1,114 @@
+package work
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxFailed is how many objects a binding lists that failed.
+	maxFailed = 100
+	// maxMessage is how much of a member's message is kept for each of them, so that the status stays within its budget.
+	maxMessage = 1024
+)
+
+// failedPlacements are the objects that the member could not apply, and after them those that are not available, in the
+// order of the Works. Only what was said of the Works as they are now counts.
+func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePlacement {
+	var unapplied, unavailable []placementv1.FailedResourcePlacement
+	for _, work := range works {
+		if current(work, placementv1.ConditionApplied) == nil {
+			continue
+		}
+		for i := range work.Status.ManifestConditions {
+			m := &work.Status.ManifestConditions[i]
+			if c := fails(m, placementv1.ConditionApplied); c != nil && c.Reason != placementv1.ReasonManifestPreparing {
+				unapplied = append(unapplied, failed(&m.Identifier, c))
+			} else if c := fails(m, placementv1.ConditionAvailable); c != nil {
+				unavailable = append(unavailable, failed(&m.Identifier, c))
+			}
+		}
+	}
+	all := append(unapplied, unavailable...)
+	return all[:min(len(all), maxFailed)]
+}
+
+// fails returns a condition of a manifest that is False.
+func fails(m *placementv1.ManifestCondition, conditionType string) *metav1.Condition {
+	if c := meta.FindStatusCondition(m.Conditions, conditionType); c != nil && c.Status == metav1.ConditionFalse {
+		return c
+	}
+	return nil
+}
+
+func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placementv1.FailedResourcePlacement {
+	condition := *c
+	condition.Message = cut(condition.Message)
+	return placementv1.FailedResourcePlacement{
+		ResourceIdentifier: placementv1.ResourceIdentifier{
+			Group: id.Group, Version: id.Version, Kind: id.Kind, Name: id.Name, Namespace: id.Namespace},
+		Condition: condition,
+	}
+}
+
+// hasFailedManifest tells whether an object's availability cannot be told, which is a failure and not a wait.
+func hasFailedManifest(status *placementv1.ResourceBindingStatus) bool {
+	for i := range status.FailedPlacements {
+		c := &status.FailedPlacements[i].Condition
+		if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// firstProblem describes the first object of a Work whose condition is False, and says how many more there are.
+func firstProblem(work *placementv1.Work, conditionType, otherwise string) string {
+	var first string
+	count := 0
+	for i := range work.Status.ManifestConditions {
+		m := &work.Status.ManifestConditions[i]
+		c := fails(m, conditionType)
+		if c == nil || c.Reason == placementv1.ReasonManifestPreparing {
+			continue
+		}
+		if count++; count == 1 {
+			first = fmt.Sprintf("%s: %s", objectName(&m.Identifier), cut(c.Message))
+		}
+	}
+	switch count {
+	case 0:
+		return cut(otherwise)
+	case 1:
+		return first
+	default:
+		return fmt.Sprintf("%s (and %d more)", first, count-1)
+	}
+}
+
+func objectName(id *placementv1.WorkResourceIdentifier) string {
+	if id.Kind == "" {
+		return fmt.Sprintf("object %d", id.Ordinal)
+	}
+	if id.Namespace == "" {
+		return id.Kind + " " + id.Name
+	}
+	return id.Kind + " " + id.Namespace + "/" + id.Name
+}
+
+// cut shortens a message that is longer than what is kept, between two characters.
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return strings.TrimSpace(message[:end]) + "…"
+}

@@ -1,0 +1,111 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/render"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// missingError says that a resource snapshot, or a part of one, does not exist.
+type missingError struct{ snapshot string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("resource snapshot %q does not exist", e.snapshot)
+}
+
+func isMissing(err error) bool {
+	var missing *missingError
+	return errors.As(err, &missing)
+}
+
+// revision is a resource snapshot, with the UIDs of its parts.
+type revision struct {
+	render.Revision
+	uids []types.UID
+}
+
+// revision finds the parts of the resource snapshot that a binding names.
+func (c *Controller) revision(ctx context.Context, t render.Target, master string) (*revision, error) {
+	m, err := c.snapshot(ctx, t, master)
+	if err != nil {
+		return nil, err
+	}
+	index := m.GetLabels()[placementv1.LabelResourceIndex]
+	number, err := strconv.Atoi(index)
+	if err != nil {
+		return nil, fmt.Errorf("resource snapshot %q: label %s: %w", master, placementv1.LabelResourceIndex, err)
+	}
+	count, err := strconv.Atoi(m.GetAnnotations()[placementv1.AnnotationSnapshotCount])
+	if err != nil {
+		return nil, fmt.Errorf("resource snapshot %q: annotation %s: %w", master, placementv1.AnnotationSnapshotCount, err)
+	}
+	hash := m.GetAnnotations()[placementv1.AnnotationResourceHash]
+	if hash == "" {
+		hash = string(m.GetUID())
+	}
+	r := &revision{Revision: render.Revision{Index: index, Hash: hash, Parts: []string{master}}, uids: []types.UID{m.GetUID()}}
+	for sub := range count - 1 {
+		part, err := c.snapshot(ctx, t, placement.ResourceSnapshotPartName(t.Placement.Name, number, sub))
+		if err != nil {
+			return nil, err
+		}
+		r.Parts = append(r.Parts, part.GetName())
+		r.uids = append(r.uids, part.GetUID())
+	}
+	return r, nil
+}
+
+// snapshot reads the metadata of one snapshot object. One that the cache does not have is asked for live, since the
+// binding that names it may have travelled faster.
+func (c *Controller) snapshot(ctx context.Context, t render.Target, name string) (client.Object, error) {
+	key := client.ObjectKey{Namespace: t.Placement.Namespace, Name: name}
+	var s client.Object = c.Kinds.NewResourceSnapshot()
+	err := c.Client.Get(ctx, key, s)
+	if apierrors.IsNotFound(err) {
+		live := &metav1.PartialObjectMetadata{}
+		gvk, kindErr := c.Client.GroupVersionKindFor(s)
+		if kindErr != nil {
+			return nil, fmt.Errorf("find the kind of %T: %w", s, kindErr)
+		}
+		live.SetGroupVersionKind(gvk)
+		s, err = live, c.APIReader.Get(ctx, key, live)
+	}
+	if apierrors.IsNotFound(err) || (err == nil && s.GetAnnotations()[placementv1.AnnotationPlacementUID] != t.PlacementUID) {
+		return nil, &missingError{snapshot: name}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read resource snapshot %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// carried returns what is wanted of a snapshot that does not exist any more where the Works, all of them, have it
+// already; nil where they do not.
+func carried(t render.Target, works map[string]*placementv1.Work, master string) []*placementv1.Work {
+	first := works[placement.WorkName(t.Placement, 0)]
+	if first == nil || first.Annotations[placementv1.AnnotationParentSnapshotName] != master {
+		return nil
+	}
+	count, err := strconv.Atoi(first.Annotations[placementv1.AnnotationWorkCount])
+	if err != nil {
+		return nil
+	}
+	all := []*placementv1.Work{first}
+	for i := 1; i < count; i++ {
+		w := works[placement.WorkName(t.Placement, i)]
+		if w == nil || w.Labels[placementv1.LabelParentSnapshotIndex] != first.Labels[placementv1.LabelParentSnapshotIndex] {
+			return nil
+		}
+		all = append(all, w)
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// UserError is a mistake in a placement's selectors that only the person who wrote them, or what they select, can put
+// right.
+type UserError struct {
+	// Selector is the index of the selector in the placement.
+	Selector int
+	// About describes that selector or the object in question.
+	About string
+	// Problem is what is wrong, Remedy what to do about it.
+	Problem, Remedy string
+}
+
+// Error names the selector, the problem and the remedy.
+func (e *UserError) Error() string {
+	return fmt.Sprintf("resourceSelectors[%d] (%s): %s; %s", e.Selector, e.About, e.Problem, e.Remedy)
+}
+
+// IsUserError tells whether err is, or wraps, a UserError.
+func IsUserError(err error) bool {
+	var mistake *UserError
+	return errors.As(err, &mistake)
+}
+
+// Selector is a resource selector of a placement, ready for use.
+type Selector struct {
+	// Index is its position in the placement.
+	Index int
+	// Kind is what it selects.
+	Kind schema.GroupVersionKind
+	// Name is the one object that it selects; empty where it selects by label.
+	Name string
+	// Labels are what selected objects match; everything where it has neither name nor labels.
+	Labels labels.Selector
+}
+
+// IsNamespace tells whether the selector takes namespaces along with what is in them.
+func (s Selector) IsNamespace() bool { return s.Kind.GroupKind() == NamespaceKind }
+
+// Matches tells whether the selector selects an object of its kind that has this name and these labels.
+func (s Selector) Matches(name string, set map[string]string) bool {
+	if s.Name != "" {
+		return s.Name == name
+	}
+	return s.Labels.Matches(labels.Set(set))
+}
+
+// Mistake makes a UserError about the selector.
+func (s Selector) Mistake(problem, remedy string) *UserError {
+	return &UserError{Selector: s.Index, About: s.String(), Problem: problem, Remedy: remedy}
+}
+
+// String describes the selector for a person.
+func (s Selector) String() string {
+	kind := s.Kind.Version + " " + s.Kind.Kind
+	if s.Kind.Group != "" {
+		kind = s.Kind.Group + "/" + kind
+	}
+	switch {
+	case s.Name != "":
+		return fmt.Sprintf("%s %q", kind, s.Name)
+	case s.Labels == nil || s.Labels.Empty():
+		return "all of " + kind
+	default:
+		return kind + " with labels " + s.Labels.String()
+	}
+}
+
+// ParseSelectors checks what can be checked of a placement's selectors without asking an API server. The error is a
+// UserError.
+func ParseSelectors(specs []placementv1.ResourceSelector, rules Rules) ([]Selector, error) {
+	selectors := make([]Selector, 0, len(specs))
+	for i := range specs {
+		selector, err := parseSelector(i, &specs[i], rules)
+		if err != nil {
+			return nil, err
+		}
+		selectors = append(selectors, selector)
+	}
+	return selectors, nil
+}
+
+func parseSelector(index int, spec *placementv1.ResourceSelector, rules Rules) (Selector, error) {
+	s := Selector{
+		Index:  index,
+		Kind:   schema.GroupVersionKind{Group: spec.Group, Version: spec.Version, Kind: spec.Kind},
+		Name:   spec.Name,
+		Labels: labels.Everything(),
+	}
+	if spec.LabelSelector != nil {
+		parsed, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
+		if err != nil {
+			return s, s.Mistake("its labelSelector cannot be read: "+err.Error(), "correct the label selector")
+		}
+		s.Labels = parsed
+	}
+	if why := NeverPlaced(s.Kind.GroupKind()); why != "" {
+		return s, s.Mistake("objects of this kind are never placed, because "+why, "remove the selector")
+	}
+	if s.IsNamespace() && s.Name != "" && rules.Reserved(s.Name) {
+		return s, s.Mistake("the namespace is reserved and cannot be placed",
+			"put the resources into a namespace of their own, whose name does not begin with kube-, fleet- or fleetwright-"+except(rules))
+	}
+	return s, nil
+}
+
+func except(rules Rules) string {
+	names := append([]string{"default"}, rules.SkippedNamespaces...)
+	return " and is not " + strings.Join(names, ", ")
+}
