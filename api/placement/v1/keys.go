@@ -75,6 +75,9 @@ const (
 	// AnnotationLastAvailable is, on a placement's newest resource snapshot that was available in every selected
 	// cluster, "true": that snapshot is never pruned.
 	AnnotationLastAvailable = "fleetwright.io/available-everywhere"
+	// AnnotationPartOf is, on a part of a resource snapshot other than the master, the hash of the whole selection that it
+	// is a part of, so that what a hub left half-made is finished with the same content or not at all.
+	AnnotationPartOf = "fleetwright.io/part-of"
 	// AnnotationRemovalConfirmed is "true" on a Work that the hub deletes on purpose, set before it is deleted. An agent
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.

@@ -161,11 +161,12 @@ func (c *catalogue) resolve(s placement.Selector) (resource, error) {
 
 // contentKnown returns an IncompleteError where it is not known which kinds of objects a namespace can hold.
 func (c *catalogue) contentKnown() error {
-	for _, group := range slices.Sorted(maps.Keys(c.failed)) {
-		return &IncompleteError{
-			Unread: "which kinds the API group " + group + " has, of which there may be objects in the selected namespaces",
-			Err:    c.failed[group],
-		}
+	if len(c.failed) == 0 {
+		return nil
 	}
-	return nil
+	group := slices.Min(slices.Collect(maps.Keys(c.failed)))
+	return &IncompleteError{
+		Unread: "which kinds the API group " + group + " has, of which there may be objects in the selected namespaces",
+		Err:    c.failed[group],
+	}
 }

@@ -4,7 +4,6 @@ package selection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -247,7 +246,7 @@ func contents(objects []found) ([]snapshot.Object, error) {
 		placement.Sanitize(o.Unstructured)
 		content, err := snapshot.NewObject(o.Unstructured)
 		if err != nil {
-			return nil, errors.Join(err) // a Kubernetes object that came as JSON can be written as JSON
+			return nil, err // what came as JSON can be written as JSON
 		}
 		if size := len(content.Content); size > snapshot.MaxObject {
 			return nil, o.selector.Mistake(

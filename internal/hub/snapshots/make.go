@@ -1,0 +1,174 @@
+package snapshots
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/snapshot"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// make makes a revision: its parts, then, when no other is labelled as the latest, its master. made is false where
+// somebody else has taken the index meanwhile.
+func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *stock, hash string, objects []snapshot.Object) (index int, made bool, err error) {
+	parts := snapshot.Split(objects)
+	if index = s.unfinished(stock, hash); index < 0 {
+		if index, err = s.next(ctx, p, stock); err != nil {
+			return 0, false, err
+		}
+	}
+	owner, err := s.owner(p)
+	if err != nil {
+		return 0, false, err
+	}
+	for sub, part := range parts[1:] {
+		o := s.object(p, owner, index, part)
+		o.SetName(placement.ResourceSnapshotPartName(p.GetName(), index, sub))
+		o.SetAnnotations(map[string]string{
+			placementv1.AnnotationPlacementUID:     string(p.GetUID()),
+			placementv1.AnnotationPartOf:           hash,
+			placementv1.AnnotationSnapshotSubindex: strconv.Itoa(sub),
+		})
+		if ok, err := s.createPart(ctx, o, hash); err != nil || !ok {
+			return index, false, err
+		}
+	}
+	if err := s.relabel(ctx, stock, ""); err != nil {
+		return index, false, err
+	}
+	master := s.object(p, owner, index, parts[0])
+	master.SetName(placement.ResourceSnapshotName(p.GetName(), index))
+	master.GetLabels()[placementv1.LabelIsLatestSnapshot] = "true"
+	master.SetAnnotations(map[string]string{
+		placementv1.AnnotationPlacementUID:  string(p.GetUID()),
+		placementv1.AnnotationResourceHash:  hash,
+		placementv1.AnnotationSnapshotCount: strconv.Itoa(len(parts)),
+		placementv1.AnnotationEnvelopeCount: "0",
+	})
+	switch err := s.Client.Create(ctx, master); {
+	case apierrors.IsAlreadyExists(err):
+		return index, false, nil
+	case err != nil:
+		return index, false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, master.GetName(), err)
+	}
+	return index, true, nil
+}
+
+// createPart creates a part of a revision, or finds that it was created earlier. ok is false where its name is taken by
+// a part of something else.
+func (s *Store) createPart(ctx context.Context, o placementv1.ResourceSnapshotObject, hash string) (ok bool, err error) {
+	err = s.Client.Create(ctx, o)
+	if err == nil {
+		return true, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, o.GetName(), err)
+	}
+	kind, err := s.snapshotKind()
+	if err != nil {
+		return false, err
+	}
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(kind)
+	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
+		return false, fmt.Errorf("read %s %s, which exists already: %w", s.Kinds.ResourceSnapshot, o.GetName(), err)
+	}
+	annotations := there.GetAnnotations()
+	return annotations[placementv1.AnnotationPartOf] == hash && there.GetDeletionTimestamp().IsZero() &&
+		annotations[placementv1.AnnotationPlacementUID] == o.GetAnnotations()[placementv1.AnnotationPlacementUID], nil
+}
+
+// unfinished returns the index of a revision with this content that was begun and not finished; -1 where there is none.
+func (s *Store) unfinished(stock *stock, hash string) int {
+	if len(stock.groups) == 0 {
+		return -1
+	}
+	newest := stock.groups[len(stock.groups)-1]
+	if newest.Master != "" || newest.Index != stock.highest {
+		return -1
+	}
+	for _, part := range newest.Parts {
+		if stock.objects[part].GetAnnotations()[placementv1.AnnotationPartOf] != hash {
+			return -1
+		}
+	}
+	return newest.Index
+}
+
+// next returns the index of a new revision. One that a binding still names is not given away again, even if somebody
+// deleted that snapshot.
+func (s *Store) next(ctx context.Context, p placementv1.PlacementObject, stock *stock) (int, error) {
+	key := client.ObjectKeyFromObject(p)
+	bindings, err := listing.Bindings(ctx, s.Client, s.Kinds, key, listing.Shared)
+	if err != nil {
+		return 0, err
+	}
+	inUse := []int{stock.highest}
+	for _, b := range bindings {
+		inUse = append(inUse, bindingIndexes(key, b)...)
+	}
+	return snapshot.Next(stock.groups, inUse...), nil
+}
+
+// relabel takes the label of the latest from all of the placement's revisions but one, and then gives it to that one.
+// Only masters carry it.
+func (s *Store) relabel(ctx context.Context, stock *stock, latest string) error {
+	for i := range stock.groups {
+		for _, name := range stock.groups[i].Latest {
+			if name != latest {
+				if err := s.label(ctx, stock.objects[name], "false"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if latest == "" || stock.objects[latest].GetLabels()[placementv1.LabelIsLatestSnapshot] == "true" {
+		return nil
+	}
+	return s.label(ctx, stock.objects[latest], "true")
+}
+
+func (s *Store) label(ctx context.Context, o *metav1.PartialObjectMetadata, latest string) error {
+	before := o.DeepCopy()
+	o.Labels[placementv1.LabelIsLatestSnapshot] = latest
+	if err := s.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("set label %s of %s to %s: %w", placementv1.LabelIsLatestSnapshot, o.GetName(), latest, err)
+	}
+	return nil
+}
+
+// object makes a snapshot object, without name and annotations.
+func (s *Store) object(p placementv1.PlacementObject, owner metav1.OwnerReference, index int, objects []snapshot.Object) placementv1.ResourceSnapshotObject {
+	o := s.Kinds.NewResourceSnapshot()
+	o.SetNamespace(p.GetNamespace())
+	o.SetLabels(map[string]string{
+		placementv1.LabelParentPlacement: p.GetName(),
+		placementv1.LabelResourceIndex:   strconv.Itoa(index),
+	})
+	o.SetOwnerReferences([]metav1.OwnerReference{owner})
+	resources := make([]placementv1.ResourceContent, len(objects))
+	for i := range objects {
+		resources[i] = placementv1.ResourceContent{RawExtension: runtime.RawExtension{Raw: objects[i].Content}}
+	}
+	o.ResourceSnapshotSpec().SelectedResources = resources
+	return o
+}
+
+func (s *Store) owner(p placementv1.PlacementObject) (metav1.OwnerReference, error) {
+	kind, err := s.Client.GroupVersionKindFor(p)
+	if err != nil {
+		return metav1.OwnerReference{}, fmt.Errorf("find the API version of %s: %w", s.Kinds.Placement, err)
+	}
+	return metav1.OwnerReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: p.GetName(), UID: p.GetUID(),
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}, nil
+}

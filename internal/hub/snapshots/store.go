@@ -1,0 +1,216 @@
+// Package snapshots keeps the revisions of what placements select, as resource snapshots in the hub's API. It is the one
+// place that makes and prunes them, for placements that roll out by themselves and for update runs alike.
+package snapshots
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/selection"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/snapshot"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// attempts is how often a new revision is begun again because somebody else made one at the same time.
+const attempts = 5
+
+// Selector finds out what a placement selects.
+type Selector interface {
+	Select(context.Context, placementv1.PlacementObject) (*selection.Selection, error)
+}
+
+// Store keeps the resource snapshots of the placements of one scope. All who make snapshots share one.
+//
+// A revision is made part by part and its master last, so a revision that has a master is whole. Names follow from
+// placement and index: of two hubs that make a revision at once, while one takes over from the other, each index goes to
+// one, whole, and the other takes the next.
+type Store struct {
+	// Client writes, and reads from the cache. APIReader reads from the API server.
+	Client    client.Client
+	APIReader client.Reader
+	Kinds     *placement.Kinds
+	Selector  Selector
+
+	locks keyLocks
+}
+
+// Ensure returns the index of the newest resource snapshot, which holds what the placement selects at the time of the
+// call; it is made if need be. The error is, or wraps, a placement.UserError where the selectors are at fault, and a
+// selection.IncompleteError where something could not be read.
+func (s *Store) Ensure(ctx context.Context, p placementv1.PlacementObject) (int, error) {
+	revision, _, err := s.Revise(ctx, p)
+	return revision.Index, err
+}
+
+// Revision is a resource snapshot.
+type Revision struct {
+	// Index and Name are the master's.
+	Index int
+	Name  string
+	// New tells that it was made by this call.
+	New bool
+}
+
+// Revise is Ensure for those who also need to know what was selected. The selection is never nil.
+func (s *Store) Revise(ctx context.Context, p placementv1.PlacementObject) (Revision, *selection.Selection, error) {
+	// Selecting under the lock keeps an older selection from becoming a newer revision.
+	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	selected, err := s.Selector.Select(ctx, p)
+	if err != nil {
+		return Revision{}, selected, err
+	}
+	revision, err := s.store(ctx, p, selected)
+	return revision, selected, err
+}
+
+// store finds or makes the revision that holds a selection.
+func (s *Store) store(ctx context.Context, p placementv1.PlacementObject, selected *selection.Selection) (Revision, error) {
+	hash := snapshot.Hash(selected.Objects)
+	for range attempts {
+		stock, err := s.stock(ctx, p)
+		if err != nil {
+			return Revision{}, err
+		}
+		latest := snapshot.Latest(stock.groups)
+		if latest != nil && latest.Hash == hash {
+			if err := s.relabel(ctx, stock, latest.Master); err != nil {
+				return Revision{}, err
+			}
+			return Revision{Index: latest.Index, Name: latest.Master}, s.prune(ctx, p, stock)
+		}
+		if latest != nil {
+			if err := s.confirmGone(ctx, p, latest, selected); err != nil {
+				return Revision{}, err
+			}
+		}
+		index, made, err := s.make(ctx, p, stock, hash, selected.Objects)
+		if err != nil {
+			return Revision{}, err
+		}
+		if !made {
+			continue
+		}
+		revision := Revision{Index: index, Name: placement.ResourceSnapshotName(p.GetName(), index), New: true}
+		if stock, err = s.stock(ctx, p); err != nil {
+			return revision, err
+		}
+		return revision, s.prune(ctx, p, stock)
+	}
+	return Revision{}, fmt.Errorf("make a resource snapshot of %s: somebody else made one each of %d times", p.GetName(), attempts)
+}
+
+// RepairLatest sees to it that the newest complete revision, and no other, is labelled as the latest: a hub that stopped
+// between two writes may have left none.
+func (s *Store) RepairLatest(ctx context.Context, p placementv1.PlacementObject) error {
+	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	stock, err := s.stock(ctx, p)
+	if err != nil {
+		return err
+	}
+	latest := snapshot.Latest(stock.groups)
+	if latest == nil {
+		return nil
+	}
+	return s.relabel(ctx, stock, latest.Master)
+}
+
+// stock is what the API server has under a placement's name, without content.
+type stock struct {
+	// groups are the placement's own revisions.
+	groups []snapshot.Group
+	// objects are all objects, those of an earlier placement of this name included, by name.
+	objects map[string]*metav1.PartialObjectMetadata
+	// highest is the highest index of them all; -1 where there is none.
+	highest int
+}
+
+// stock reads live.
+func (s *Store) stock(ctx context.Context, p placementv1.PlacementObject) (*stock, error) {
+	kind, err := s.snapshotKind()
+	if err != nil {
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err = s.APIReader.List(ctx, list, client.InNamespace(p.GetNamespace()),
+		client.MatchingLabels{placementv1.LabelParentPlacement: p.GetName()})
+	if err != nil {
+		return nil, fmt.Errorf("list the resource snapshots of %s %s: %w", s.Kinds.Placement, p.GetName(), err)
+	}
+	found := &stock{objects: map[string]*metav1.PartialObjectMetadata{}}
+	var all, own []*metav1.PartialObjectMetadata
+	for i := range list.Items {
+		o := &list.Items[i]
+		found.objects[o.GetName()] = o
+		all = append(all, o)
+		if BelongsTo(o, p) {
+			own = append(own, o)
+		}
+	}
+	found.groups = snapshot.Groups(own)
+	found.highest = snapshot.Next(snapshot.Groups(all)) - 1
+	return found, nil
+}
+
+// BelongsTo tells whether a snapshot was made for this very placement, and is not being deleted.
+func BelongsTo(o metav1.Object, p placementv1.PlacementObject) bool {
+	return o.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(p.GetUID()) && o.GetDeletionTimestamp().IsZero()
+}
+
+func (s *Store) snapshotKind() (schema.GroupVersionKind, error) {
+	kind, err := s.Client.GroupVersionKindFor(s.Kinds.NewResourceSnapshot())
+	if err != nil {
+		return kind, fmt.Errorf("find the API version of %s: %w", s.Kinds.ResourceSnapshot, err)
+	}
+	return kind, nil
+}
+
+// keyLocks is a lock for each placement.
+type keyLocks struct {
+	mu   sync.Mutex
+	held map[placement.Key]*keyLock // only those that somebody holds or waits for
+}
+
+type keyLock struct {
+	sync.Mutex
+	users int
+}
+
+// lock locks a placement and returns what unlocks it.
+func (l *keyLocks) lock(key placement.Key) (unlock func()) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[placement.Key]*keyLock{}
+	}
+	lock := l.held[key]
+	if lock == nil {
+		lock = &keyLock{}
+		l.held[key] = lock
+	}
+	lock.users++
+	l.mu.Unlock()
+	lock.Lock()
+	return func() {
+		lock.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if lock.users--; lock.users == 0 {
+			delete(l.held, key)
+		}
+	}
+}
+
+// kindNames lists kinds for a person.
+func kindNames(kinds []schema.GroupKind) string {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = kind.String()
+	}
+	return strings.Join(names, ", ")
+}
