@@ -1,0 +1,216 @@
+// Package health tells from an object alone whether it is available. Kinds of which the API says how, have rules here; all
+// others are judged by kstatus.
+package health
+
+import (
+	"fmt"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+)
+
+// Verdict says whether an object is available.
+type Verdict struct {
+	// Available is true also where nothing tells, with the reason NotTrackable.
+	Available bool
+	// Reason is one of the reasons of a manifest's Available.
+	Reason string
+	// Message says, for a person, what is missing.
+	Message string
+}
+
+func available() Verdict {
+	return Verdict{Available: true, Reason: placementv1.ReasonManifestAvailable, Message: "Manifest is available"}
+}
+
+func notYet(format string, args ...any) Verdict {
+	return Verdict{Reason: placementv1.ReasonManifestNotAvailableYet, Message: "Manifest is not yet available: " + fmt.Sprintf(format, args...)}
+}
+
+func failed(format string, args ...any) Verdict {
+	return Verdict{Reason: placementv1.ReasonManifestAvailabilityFailed, Message: fmt.Sprintf(format, args...)}
+}
+
+func notTrackable() Verdict {
+	return Verdict{Available: true, Reason: placementv1.ReasonManifestNotTrackable, Message: "Nothing tells whether the object is available; it is taken as available"}
+}
+
+// rule judges objects of one kind.
+type rule func(*unstructured.Unstructured) (Verdict, error)
+
+// rules are the kinds that the public API has rules for.
+var rules = map[schema.GroupKind]rule{
+	{Group: "apps", Kind: "Deployment"}:                               judge(deployment),
+	{Group: "apps", Kind: "StatefulSet"}:                              judge(statefulSet),
+	{Group: "apps", Kind: "DaemonSet"}:                                judge(daemonSet),
+	{Kind: "Service"}:                                                 judge(service),
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: judge(definition),
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                    judge(disruptionBudget),
+}
+
+// atOnce are the kinds that are available as soon as they exist.
+var atOnce = func() map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	for group, names := range map[string][]string{
+		"":                             {"Namespace", "Secret", "ConfigMap", "ServiceAccount", "LimitRange", "ResourceQuota"},
+		"rbac.authorization.k8s.io":    {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"},
+		"networking.k8s.io":            {"NetworkPolicy", "IngressClass"},
+		"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "CSIStorageCapacity"},
+		"apps":                         {"ControllerRevision"},
+		"scheduling.k8s.io":            {"PriorityClass"},
+		"admissionregistration.k8s.io": {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"},
+	} {
+		for _, name := range names {
+			kinds[schema.GroupKind{Group: group, Kind: name}] = true
+		}
+	}
+	return kinds
+}()
+
+// Judge tells whether an object, as the member has it, is available. One that is being deleted is not: it comes back when
+// it is gone.
+func Judge(object *unstructured.Unstructured) Verdict {
+	if since := object.GetDeletionTimestamp(); since != nil {
+		return notYet("somebody deleted it in the member at %s; it is made again when it is gone", since.UTC().Format("15:04:05 MST"))
+	}
+	kind := object.GroupVersionKind().GroupKind()
+	if atOnce[kind] {
+		return available()
+	}
+	r, known := rules[kind]
+	if !known {
+		r = byKstatus
+	}
+	verdict, err := r(object)
+	if err != nil {
+		return failed("Failed to track the availability of the applied manifest (error = %v)", err)
+	}
+	return verdict
+}
+
+// judge makes a rule of a function on the kind's own type.
+func judge[T any](f func(*T) Verdict) rule {
+	return func(u *unstructured.Unstructured) (Verdict, error) {
+		var typed T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &typed); err != nil {
+			return Verdict{}, fmt.Errorf("read its status: %w", err)
+		}
+		return f(&typed), nil
+	}
+}
+
+func deployment(d *appsv1.Deployment) Verdict {
+	want := ptr.Deref(d.Spec.Replicas, 1)
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && d.Status.ObservedGeneration == d.Generation {
+			return failed("The Deployment has not progressed within its deadline: %s", c.Message)
+		}
+	}
+	switch {
+	case d.Status.ObservedGeneration != d.Generation:
+		return notYet("its controller has not seen generation %d", d.Generation)
+	case d.Status.UpdatedReplicas != want:
+		return notYet("%d of %d replicas are updated", d.Status.UpdatedReplicas, want)
+	case d.Status.AvailableReplicas != want:
+		return notYet("%d of %d replicas are available", d.Status.AvailableReplicas, want)
+	case d.Status.UnavailableReplicas != 0:
+		return notYet("%d replicas are unavailable", d.Status.UnavailableReplicas)
+	}
+	return available()
+}
+
+func statefulSet(s *appsv1.StatefulSet) Verdict {
+	want := ptr.Deref(s.Spec.Replicas, 1)
+	switch {
+	case s.Status.ObservedGeneration != s.Generation:
+		return notYet("its controller has not seen generation %d", s.Generation)
+	case s.Status.AvailableReplicas != want:
+		return notYet("%d of %d replicas are available", s.Status.AvailableReplicas, want)
+	case s.Status.CurrentReplicas != s.Status.UpdatedReplicas, s.Status.CurrentRevision != s.Status.UpdateRevision:
+		return notYet("%d of %d replicas are updated", s.Status.UpdatedReplicas, want)
+	}
+	return available()
+}
+
+func daemonSet(d *appsv1.DaemonSet) Verdict {
+	switch {
+	case d.Status.ObservedGeneration != d.Generation:
+		return notYet("its controller has not seen generation %d", d.Generation)
+	case d.Status.NumberAvailable != d.Status.DesiredNumberScheduled:
+		return notYet("%d of %d pods are available", d.Status.NumberAvailable, d.Status.DesiredNumberScheduled)
+	case d.Status.CurrentNumberScheduled != d.Status.UpdatedNumberScheduled:
+		return notYet("%d of %d pods are updated", d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)
+	}
+	return available()
+}
+
+func service(s *corev1.Service) Verdict {
+	switch s.Spec.Type {
+	case corev1.ServiceTypeExternalName:
+		return notTrackable()
+	case corev1.ServiceTypeLoadBalancer:
+		for _, ingress := range s.Status.LoadBalancer.Ingress {
+			if ingress.IP != "" || ingress.Hostname != "" {
+				return available()
+			}
+		}
+		return notYet("the load balancer has no address yet")
+	default:
+		if s.Spec.ClusterIP == "" {
+			return notYet("it has no cluster IP yet")
+		}
+		return available()
+	}
+}
+
+func definition(d *apiextensionsv1.CustomResourceDefinition) Verdict {
+	for _, want := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
+		met := false
+		for _, c := range d.Status.Conditions {
+			met = met || (c.Type == want && c.Status == apiextensionsv1.ConditionTrue)
+		}
+		if !met {
+			return notYet("its condition %s is not True", want)
+		}
+	}
+	return available()
+}
+
+func disruptionBudget(b *policyv1.PodDisruptionBudget) Verdict {
+	if b.Status.ObservedGeneration != b.Generation {
+		return notYet("its controller has not seen generation %d", b.Generation)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition); c == nil || c.ObservedGeneration != b.Generation {
+		return notYet("its controller has not said whether disruptions are allowed")
+	}
+	return available()
+}
+
+// byKstatus judges kinds that have no rule. kstatus takes an object without a status for a finished one, of which nothing
+// can be told here.
+func byKstatus(u *unstructured.Unstructured) (Verdict, error) {
+	if _, has := u.Object["status"]; !has {
+		return notTrackable(), nil
+	}
+	result, err := status.Compute(u)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("compute its status: %w", err)
+	}
+	switch result.Status {
+	case status.CurrentStatus:
+		return available(), nil
+	case status.FailedStatus:
+		return failed("It has failed: %s", result.Message), nil
+	default:
+		return notYet("%s", result.Message), nil
+	}
+}
