@@ -48,7 +48,8 @@ func Kinds(t testing.TB, config *rest.Config, groupVersion string) map[string]Se
 	return kinds
 }
 
-var age = regexp.MustCompile(`(?m)\d+s$`)
+// age matches an age of less than 100 seconds and fills the column's three characters.
+var age = regexp.MustCompile(`\b(\d\ds|\ds ?)`)
 
 // Printed returns what `kubectl get` prints for the path, such as /apis/GROUP/VERSION/PLURAL, with each age as AGE. Wide
 // is `kubectl get -o wide`.

@@ -155,6 +155,6 @@ spec: {workName: web-work, workNamespace: fleet-member-member1}
 			Create:       applied,
 			UpdateStatus: "status: {appliedResources: [{ordinal: 0, version: v1, kind: ConfigMap, resource: configmaps, namespace: web, name: web, uid: a}]}",
 		},
-		"the older version": {Create: "{apiVersion: placement.kubernetes-fleet.io/v1beta1, kind: AppliedWork, spec: {workName: w, workNamespace: n}}"},
+		"the older version": {Create: "{apiVersion: placement.kubernetes-fleet.io/v1beta1, kind: AppliedWork, spec: {workName: web-work, workNamespace: fleet-member-member1}}"},
 	})
 }

@@ -114,7 +114,7 @@ const (
 )
 
 // UpdateRunSpec asks for one journey of one resource snapshot through the clusters of a placement.
-// +kubebuilder:validation:XValidation:rule="(has(self.resourceSnapshotIndex) ? self.resourceSnapshotIndex : ”) == (has(oldSelf.resourceSnapshotIndex) ? oldSelf.resourceSnapshotIndex : ”)",message="resourceSnapshotIndex is immutable"
+// +kubebuilder:validation:XValidation:rule="(has(self.resourceSnapshotIndex) && size(self.resourceSnapshotIndex) > 0) == (has(oldSelf.resourceSnapshotIndex) && size(oldSelf.resourceSnapshotIndex) > 0) && (!has(self.resourceSnapshotIndex) || !has(oldSelf.resourceSnapshotIndex) || self.resourceSnapshotIndex == oldSelf.resourceSnapshotIndex)",message="resourceSnapshotIndex is immutable"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Initialize' && self.state == 'Stop')",message="invalid state transition: cannot transition from Initialize to Stop"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Run' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Run to Initialize"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Stop' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Stop to Initialize"

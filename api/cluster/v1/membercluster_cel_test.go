@@ -1,0 +1,102 @@
+package v1_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetwright/fleetwright/test/apitest"
+)
+
+// cluster is a MemberCluster whose spec has these fields.
+func cluster(spec string) string {
+	return "{apiVersion: cluster.kubernetes-fleet.io/v1, kind: MemberCluster, spec: {" + spec + "}}"
+}
+
+// named is a MemberCluster with a name.
+func named(name string) string {
+	return "{apiVersion: cluster.kubernetes-fleet.io/v1, kind: MemberCluster, metadata: {name: " + name + "}}"
+}
+
+func TestMemberCluster(t *testing.T) {
+	apitest.Run(t, hub, map[string]apitest.Case{
+		"a name is enough": {
+			Create: named("member1"),
+			Want: map[string]any{
+				"spec.heartbeatPeriodSeconds": int64(60), "spec.identity": nil, "spec.deleteOptions": nil, "metadata.generation": int64(1),
+			},
+		},
+		"a heartbeat of 1 second":     {Create: cluster("heartbeatPeriodSeconds: 1")},
+		"a heartbeat of 600 seconds":  {Create: cluster("heartbeatPeriodSeconds: 600")},
+		"a heartbeat of 0 seconds":    {Create: cluster("heartbeatPeriodSeconds: 0"), Refused: "should be greater than or equal to 1"},
+		"a heartbeat of 601 seconds":  {Create: cluster("heartbeatPeriodSeconds: 601"), Refused: "should be less than or equal to 600"},
+		"workloads are kept on leave": {Create: cluster("deleteOptions: {}"), Want: map[string]any{"spec.deleteOptions.workloads": "Keep"}},
+		"workloads are removed":       {Create: cluster("deleteOptions: {workloads: Remove}")},
+		"workloads are burnt":         {Create: cluster("deleteOptions: {workloads: Burn}"), Refused: `Unsupported value: "Burn"`},
+		"a field that is not known":   {Create: cluster("taints: []"), Refused: `unknown field "spec.taints"`},
+		"the spec may change": {
+			Create: cluster("heartbeatPeriodSeconds: 1"), Update: "spec: {heartbeatPeriodSeconds: 2}",
+			Want: map[string]any{"spec.heartbeatPeriodSeconds": int64(2)},
+		},
+		"a status": {
+			Create: cluster(""),
+			UpdateStatus: `
+status:
+  clusterID: 5f0a
+  properties: {kubernetes-fleet.io/node-count: {value: "2", observationTime: "2026-01-02T03:04:05Z"}}
+  resourceUsage: {capacity: {cpu: "16"}, allocatable: {cpu: 15500m}, available: {cpu: 12}, observationTime: "2026-01-02T03:04:05Z"}
+  agentStatus: [{type: MemberAgent, lastReceivedHeartbeat: "2026-01-02T03:04:05Z"}]
+`,
+		},
+		"a status with an amount that is none": {
+			Create:       cluster(""),
+			UpdateStatus: `status: {resourceUsage: {capacity: {cpu: many}}}`,
+			Refused:      "capacity.cpu in body should match",
+		},
+	})
+}
+
+func TestMemberClusterName(t *testing.T) {
+	const form = "metadata.name must be lower-case letters, digits and dashes"
+	cases := map[string]apitest.Case{
+		"of 50 characters": {Create: named(strings.Repeat("m", 50))},
+		"of 51 characters": {Create: named(strings.Repeat("m", 51)), Refused: "metadata.name max length is 50, since the hub names the cluster's namespace fleet-member-<name>"},
+		"of 63 characters": {Create: named(strings.Repeat("m", 63)), Refused: "metadata.name max length is 50"},
+		"of 64 characters": {Create: named(strings.Repeat("m", 64)), Refused: "metadata.name max length is 63"},
+		"with a dot":       {Create: named("member.example"), Refused: form},
+	}
+	for _, name := range []string{"m", "member-1", "1a"} {
+		cases[name] = apitest.Case{Create: named(name)}
+	}
+	apitest.Run(t, hub, cases)
+}
+
+func TestMemberClusterIdentity(t *testing.T) {
+	identity := func(fields string) string { return cluster("identity: {" + fields + "}") }
+	apitest.Run(t, hub, map[string]apitest.Case{
+		"a user":                         {Create: identity("kind: User, name: agent, apiGroup: rbac.authorization.k8s.io")},
+		"a service account":              {Create: identity("kind: ServiceAccount, name: agent, namespace: fleet-system")},
+		"a service account of nowhere":   {Create: identity("kind: ServiceAccount, name: agent"), Refused: "identity.namespace is required when identity.kind is ServiceAccount"},
+		"a service account of nowhere 2": {Create: identity(`kind: ServiceAccount, name: agent, namespace: ""`), Refused: "identity.namespace is required"},
+		"a group":                        {Create: identity("kind: Group, name: agents"), Refused: "identity.kind must be User or ServiceAccount"},
+		"nobody":                         {Create: identity(`kind: User, name: ""`), Refused: "identity.name is required"},
+		"no kind":                        {Create: identity("name: agent"), Refused: "spec.identity.kind: Required value"},
+	})
+}
+
+func TestInternalMemberCluster(t *testing.T) {
+	internal := func(spec string) string {
+		return "{apiVersion: cluster.kubernetes-fleet.io/v1, kind: InternalMemberCluster, metadata: {namespace: default}, spec: {" + spec + "}}"
+	}
+	apitest.Run(t, hub, map[string]apitest.Case{
+		"to join":                    {Create: internal("state: Join, heartbeatPeriodSeconds: 60")},
+		"to leave, removing":         {Create: internal("state: Leave, workloads: Remove")},
+		"a state that is not known":  {Create: internal("state: Sleep"), Refused: `Unsupported value: "Sleep"`},
+		"no state":                   {Create: internal("heartbeatPeriodSeconds: 60"), Refused: "spec.state: Required value"},
+		"workloads that are unknown": {Create: internal("state: Leave, workloads: Burn"), Refused: `Unsupported value: "Burn"`},
+		"from joining to leaving":    {Create: internal("state: Join"), Update: "spec: {state: Leave}"},
+		"the agent's account": {
+			Create:       internal("state: Join"),
+			UpdateStatus: `status: {clusterID: 5f0a, agentStatus: [{type: MemberAgent, conditions: [{type: Joined, status: "True", reason: r, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}]}]}`,
+		},
+	})
+}
