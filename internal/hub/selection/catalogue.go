@@ -45,6 +45,8 @@ type catalogue struct {
 	// failed are the groups whose kinds could not be learnt, with the reason. Groups of which nothing is ever placed are
 	// not in it.
 	failed map[string]error
+	// print is the same for the same answer of the API.
+	print uint64
 }
 
 // discover asks for the catalogue. The error means that nothing at all is known.
@@ -77,6 +79,7 @@ func discover(ctx context.Context, d Discovery) (*catalogue, error) {
 	slices.SortFunc(c.content, func(a, b resource) int {
 		return cmp.Or(cmp.Compare(a.gvr.Group, b.gvr.Group), cmp.Compare(a.gvr.Resource, b.gvr.Resource))
 	})
+	c.print = c.fingerprint()
 	return c, nil
 }
 
@@ -120,7 +123,6 @@ func (c *catalogue) addResource(gv schema.GroupVersion, api *metav1.APIResource)
 // serves tells whether a kind is served in any version.
 func (c *catalogue) serves(kind schema.GroupKind) bool { return len(c.versions[kind]) > 0 }
 
-// fingerprint is the same for the same answer of the API.
 func (c *catalogue) fingerprint() uint64 {
 	sum := fnv.New64a()
 	kinds := make([]string, 0, len(c.kinds))

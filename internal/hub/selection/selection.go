@@ -111,7 +111,7 @@ func (s *Selector) resolve(ctx context.Context, p placementv1.PlacementObject) (
 	if err != nil {
 		return nil, nil, &IncompleteError{Unread: "the hub's API", Err: err}
 	}
-	selection := &Selection{Roots: map[schema.GroupKind][]string{}, Catalogue: c.fingerprint(), served: c.serves}
+	selection := &Selection{Roots: map[schema.GroupKind][]string{}, Catalogue: c.print, served: c.serves}
 	t := &targets{catalogue: c, selectors: selectors, resources: make([]resource, len(selectors))}
 	for i, selector := range selectors {
 		if t.resources[i], err = c.resolve(selector); err != nil {

@@ -1,0 +1,206 @@
+package selection
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fleetwright/fleetwright/internal/placement"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// settling is when to ask again which kinds the API serves after a definition has changed: it takes a moment until the
+// API serves a new kind and says so.
+var settling = []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
+
+// undiscovered is how long to wait after the API could not be asked.
+const undiscovered = 5 * time.Second
+
+// Watches tells placements when what they select may have changed. It watches only the kinds that some placement may
+// select, each with one watch, sees no more of an object than its metadata, and keeps none of it: what it holds in memory
+// are the names that selectors found.
+type Watches struct {
+	// Discovery and Client talk to the hub's API server.
+	Discovery Discovery
+	Client    metadata.Interface
+	Clock     clock.WithTicker
+	// Changed is told of a placement whose selection may have changed. It must not block.
+	Changed func(placement.Key)
+
+	mu        sync.Mutex
+	interests map[placement.Key]*interest
+	running   map[schema.GroupVersionResource]context.CancelFunc
+	known     *catalogue
+	// refresh holds a token while watches do not fit interests, or the catalogue may be old.
+	refresh chan struct{}
+	// altered holds a token when a definition of kinds has changed.
+	altered chan struct{}
+}
+
+// NewWatches makes Watches. Changed is to be set before they are started.
+func NewWatches(d Discovery, c metadata.Interface, clock clock.WithTicker) *Watches {
+	return &Watches{
+		Discovery: d, Client: c, Clock: clock,
+		interests: map[placement.Key]*interest{},
+		running:   map[schema.GroupVersionResource]context.CancelFunc{},
+		refresh:   make(chan struct{}, 1),
+		altered:   make(chan struct{}, 1),
+	}
+}
+
+// Set says what a placement wants to be told of from now on.
+func (w *Watches) Set(key placement.Key, i Interest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.interests[key]
+	w.interests[key] = newInterest(i)
+	if before != nil && before.missed(i.Roots) {
+		w.Changed(key)
+	}
+	if w.known == nil || (i.Unresolved && i.Catalogue != w.known.print) || !w.watched(w.interests[key]) {
+		offer(w.refresh)
+	}
+}
+
+// watched tells whether all that is to be watched for an interest is.
+func (w *Watches) watched(i *interest) bool {
+	for _, r := range i.resources(w.known) {
+		if w.running[r.gvr] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Forget says that a placement wants to be told of nothing any more.
+func (w *Watches) Forget(key placement.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.interests[key]; known {
+		delete(w.interests, key)
+		offer(w.refresh)
+	}
+}
+
+// Start watches until the context ends.
+func (w *Watches) Start(ctx context.Context) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, gvr := range []schema.GroupVersionResource{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+	} {
+		follower := &follower{
+			client: w.Client, clock: w.Clock, gvr: gvr,
+			begun:   func(bool) { offer(w.altered) },
+			changed: func(*metav1.PartialObjectMetadata) { offer(w.altered) },
+		}
+		all.Go(func() { follower.run(ctx) })
+	}
+	offer(w.refresh)
+	w.keepUp(ctx, &all)
+	return nil
+}
+
+// keepUp makes the watches fit whenever interests or definitions have changed.
+func (w *Watches) keepUp(ctx context.Context, all *sync.WaitGroup) {
+	var again []time.Duration
+	for {
+		var timer <-chan time.Time
+		if len(again) > 0 {
+			timer = w.Clock.After(again[0])
+			again = again[1:]
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.altered:
+			again = settling
+		case <-w.refresh:
+		case <-timer:
+		}
+		if err := w.fit(ctx, all); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The watches of selected kinds are not up to date; trying again")
+			again = []time.Duration{undiscovered}
+		}
+	}
+}
+
+// fit asks what the API serves, starts and stops watches accordingly, and tells those whom a change concerns.
+func (w *Watches) fit(ctx context.Context, all *sync.WaitGroup) error {
+	served, err := discover(ctx, w.Discovery)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.known
+	if before == nil {
+		before = served
+	}
+	w.known = served
+	wanted := map[schema.GroupVersionResource]resource{}
+	for key, i := range w.interests {
+		for _, r := range i.resources(served) {
+			wanted[r.gvr] = r
+		}
+		if i.affected(before, served) {
+			w.Changed(key)
+		}
+	}
+	for gvr, stop := range w.running {
+		if _, still := wanted[gvr]; !still {
+			stop()
+			delete(w.running, gvr)
+		}
+	}
+	for gvr, r := range wanted {
+		if w.running[gvr] == nil {
+			w.running[gvr] = w.follow(ctx, r, all)
+		}
+	}
+	return nil
+}
+
+// follow starts the watch of a resource and returns what stops it.
+func (w *Watches) follow(ctx context.Context, r resource, all *sync.WaitGroup) context.CancelFunc {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follower{
+		client: w.Client, clock: w.Clock, gvr: r.gvr,
+		begun: func(any bool) {
+			if any {
+				w.tell(func(i *interest) bool { return i.mayHold(r) })
+			}
+		},
+		changed: func(o *metav1.PartialObjectMetadata) {
+			w.tell(func(i *interest) bool { return i.wants(r, o) })
+		},
+	}
+	all.Go(func() { f.run(ctx) })
+	return cancel
+}
+
+// tell tells all placements whose interest is of a sort.
+func (w *Watches) tell(concerned func(*interest) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, i := range w.interests {
+		if concerned(i) {
+			w.Changed(key)
+		}
+	}
+}
+
+// offer puts a token into a channel that holds one.
+func offer(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

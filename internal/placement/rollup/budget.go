@@ -1,0 +1,106 @@
+package rollup
+
+import (
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+)
+
+const (
+	// Budget is the size that no status exceeds, in bytes of JSON.
+	Budget = 512 * 1024
+	// MaxSelected is how many selected resources a status lists.
+	MaxSelected = 2000
+	// maxSelectedBytes keeps long names of selected resources from pushing the clusters out.
+	maxSelectedBytes = 160 * 1024
+	// maxConditionMessage and maxRowMessage are how long messages may be, in bytes.
+	maxConditionMessage, maxRowMessage = 4096, 1024
+)
+
+// failuresPerRow are the numbers of failed objects that a row may have. When not all rows fit into the status, shorter
+// ones are tried before any is left out: that a cluster fails, and one reason why, matters more than every reason.
+var failuresPerRow = []int{100, 10, 3, 1}
+
+// fit puts as many of the clusters into the status as its budget allows, and counts the others.
+func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
+	status.SelectedResources = fitSelected(status.SelectedResources)
+	if len(clusters) == 0 {
+		return
+	}
+	status.ClusterSummary.Omitted = int32(len(clusters)) //nolint:gosec // a fleet has fewer than 2^31 clusters
+	room := Budget - size(status) - len(`,"placementStatuses":[]`)
+	for _, failures := range failuresPerRow {
+		status.PlacementStatuses = fitRows(clusters, failures, room)
+		if len(status.PlacementStatuses) == len(clusters) {
+			break
+		}
+	}
+	status.ClusterSummary.Omitted -= int32(len(status.PlacementStatuses)) //nolint:gosec // see above
+}
+
+func fitRows(clusters []*cluster, failures, room int) []placementv1.PerClusterPlacementStatus {
+	var rows []placementv1.PerClusterPlacementStatus
+	for _, c := range clusters {
+		row := c.row(failures)
+		if room -= size(row) + len(","); room < 0 {
+			break
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func fitSelected(selected []placementv1.ResourceIdentifier) []placementv1.ResourceIdentifier {
+	if len(selected) > MaxSelected {
+		selected = selected[:MaxSelected]
+	}
+	room := maxSelectedBytes
+	for i := range selected {
+		if room -= size(selected[i]) + len(","); room < 0 {
+			return selected[:i]
+		}
+	}
+	return selected
+}
+
+// row is what the status tells of a cluster.
+func (c *cluster) row(failures int) placementv1.PerClusterPlacementStatus {
+	row := placementv1.PerClusterPlacementStatus{
+		ClusterName:           c.name,
+		ObservedResourceIndex: c.index,
+		Conditions:            slices.Clone(c.conditions),
+	}
+	for i := range row.Conditions {
+		row.Conditions[i].Message = cut(row.Conditions[i].Message, maxRowMessage)
+	}
+	if shown := min(len(c.failed), failures); shown > 0 {
+		row.FailedPlacements = slices.Clone(c.failed[:shown])
+		for i := range row.FailedPlacements {
+			row.FailedPlacements[i].Condition.Message = cut(row.FailedPlacements[i].Condition.Message, maxRowMessage)
+		}
+	}
+	return row
+}
+
+func size(v any) int {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		panic("encode part of a placement's status: " + err.Error()) // our own types, which can be encoded
+	}
+	return len(encoded)
+}
+
+// cut shortens a message to n bytes, between two characters.
+func cut(message string, n int) string {
+	if len(message) <= n {
+		return message
+	}
+	const ellipsis = "…"
+	end := n - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + ellipsis
+}
