@@ -1,0 +1,118 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// InstallPolicies installs the hub's admission policies and waits until they are in force, which an API server tells only by
+// its answers.
+func InstallPolicies(t testing.TB, config *rest.Config) {
+	t.Helper()
+	c := Client(t, config)
+	for _, object := range Manifests(t, filepath.Join("config", "policies")) {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatalf("install %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	for what, inForce := range map[string]func(context.Context, client.Client) (bool, error){
+		"refuse Pods": refusesPods, "record approvers and keep accepted approvals": guardsApprovals,
+	} {
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, Patience, true, func(ctx context.Context) (bool, error) {
+			return inForce(ctx, c)
+		})
+		if err != nil {
+			t.Fatalf("wait until the policies %s: %v", what, err)
+		}
+	}
+}
+
+// Manifests reads every object of the YAML files in a folder of the repository.
+func Manifests(t testing.TB, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(Root(), folder, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("list the manifests in %s: %v, %d found", folder, err, len(files))
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("read a manifest: %v", err)
+		}
+		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
+			object := &unstructured.Unstructured{}
+			err := decoder.Decode(object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("parse %s: %v", file, err)
+			}
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+func refusesPods(ctx context.Context, c client.Client) (bool, error) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-", Namespace: "default"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
+	}
+	err := c.Create(ctx, pod, client.DryRunAll)
+	return apierrors.IsForbidden(err), ignoreForbidden(err)
+}
+
+// guardsApprovals approves and accepts a request, looks for the approver, and tries to take the approval back.
+func guardsApprovals(ctx context.Context, c client.Client) (guarded bool, err error) {
+	request := &placementv1.ClusterApprovalRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"},
+		Spec:       placementv1.ApprovalRequestSpec{TargetUpdateRun: "probe", TargetStage: "probe"},
+	}
+	if err := c.Create(ctx, request); err != nil {
+		return false, fmt.Errorf("create an approval request: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Delete(ctx, request)) }()
+	condition := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: "Probe", LastTransitionTime: metav1.Now()}
+	}
+	accepted := condition(placementv1.ConditionApprovalAccepted, metav1.ConditionTrue)
+	request.Status.Conditions = []metav1.Condition{condition(placementv1.ConditionApproved, metav1.ConditionTrue), accepted}
+	// For some seconds after a definition was installed the API server cannot yet apply policies to its kind, and says so.
+	if err := c.Status().Update(ctx, request); apierrors.IsServiceUnavailable(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("approve: %w", err)
+	}
+	if request.Status.ApprovedBy == nil {
+		return false, nil
+	}
+	request.Status.Conditions = []metav1.Condition{condition(placementv1.ConditionApproved, metav1.ConditionFalse), accepted}
+	err = c.Status().Update(ctx, request)
+	return apierrors.IsForbidden(err), ignoreForbidden(err)
+}
+
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
