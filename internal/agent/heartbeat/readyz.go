@@ -1,0 +1,105 @@
+package heartbeat
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// checkPeriod is how often the member's API server is asked how it is.
+	checkPeriod = 15 * time.Second
+	// doubtPeriod is after how long it is asked again when it did not say that it is well. Two such answers in a row count.
+	doubtPeriod = 2 * time.Second
+	// answerWithin is how long an answer may take.
+	answerWithin = 5 * time.Second
+	// longestComplaint is how much is told of what it says.
+	longestComplaint = 512
+)
+
+// checker asks the member's API server how it is.
+type checker struct {
+	url     string
+	client  *http.Client
+	clock   clock.WithTicker
+	changed func()
+	last    atomic.Pointer[health]
+}
+
+func newChecker(member *rest.Config, c clock.WithTicker, changed func()) (*checker, error) {
+	config := rest.CopyConfig(member)
+	config.Timeout = answerWithin
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the member's health: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("find the member's API server: %w", err)
+	}
+	return &checker{url: base.JoinPath("readyz").String(), client: client, clock: c, changed: changed}, nil
+}
+
+// Start asks until ctx ends.
+func (c *checker) Start(ctx context.Context) error {
+	doubts := 0
+	for {
+		wait := checkPeriod
+		if message := c.ask(ctx); message == "" {
+			doubts = 0
+			c.note(health{ok: true, message: "the cluster's API server is ready"})
+		} else if doubts++; doubts == 1 {
+			wait = doubtPeriod
+		} else {
+			c.note(health{message: message})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.clock.After(wait):
+		}
+	}
+}
+
+// note keeps an answer, and tells if it is another than the last.
+func (c *checker) note(h health) {
+	if last := c.last.Swap(&h); last == nil || *last != h {
+		c.changed()
+	}
+}
+
+// ask returns what is wrong, in words that stay the same as long as it does.
+func (c *checker) ask(ctx context.Context) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
+	if err != nil {
+		return "the cluster's API server cannot be asked whether it is ready: " + err.Error()
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return "the cluster's API server does not answer: " + err.Error()
+	}
+	defer response.Body.Close() //nolint:errcheck // only read from
+	if response.StatusCode == http.StatusOK {
+		return ""
+	}
+	body, _ := io.ReadAll(io.LimitReader(response.Body, longestComplaint))
+	return fmt.Sprintf("the cluster's API server says that it is not ready: %s: %s", response.Status, failing(string(body)))
+}
+
+// failing is what of the checks' list has failed.
+func failing(body string) string {
+	var lines []string
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "[+]") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(lines, " ")
+}

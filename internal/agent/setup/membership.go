@@ -1,0 +1,126 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/agent/apply"
+	"github.com/fleetwright/fleetwright/internal/agent/heartbeat"
+	"github.com/fleetwright/fleetwright/internal/agent/properties"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// memberships serves one membership after the other: when a cluster has left, it may become a member again.
+func (a *Agent) memberships(ctx context.Context) error {
+	hub := a.identity.Config()
+	scheme, mapper, err := hubKinds()
+	if err != nil {
+		return err
+	}
+	reader, err := client.New(hub, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return fmt.Errorf("make a client for the hub: %w", err)
+	}
+	for {
+		key := client.ObjectKey{Namespace: placement.MemberNamespace(a.ClusterName), Name: a.ClusterName}
+		if err := a.persist(ctx, "read what the hub asks", func() error { return reader.Get(ctx, key, &clusterv1.InternalMemberCluster{}) }); err != nil {
+			return ended(ctx, err)
+		}
+		a.servers.ready.Store(true)
+		why, err := a.membership(ctx, hub, scheme, mapper)
+		a.servers.ready.Store(false)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			a.Log.Error(err, "begins again")
+		} else {
+			a.Log.Info("the membership is over; waits for another", "why", why)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.Clock.After(shortestRetry):
+		}
+	}
+}
+
+// membership serves one membership, and returns why it is over.
+func (a *Agent) membership(ctx context.Context, hub *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (why string, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	mgr, err := a.manager(hub, scheme, mapper)
+	if err != nil {
+		return "", err
+	}
+	workloads, err := apply.New(apply.Options{
+		Member: a.member, Namespace: placement.MemberNamespace(a.ClusterName), Clock: a.Clock,
+		Recorder: mgr.GetEventRecorder("fleetwright-agent"),
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := workloads.SetupWithManager(mgr); err != nil {
+		return "", err
+	}
+	err = heartbeat.Add(mgr, heartbeat.Options{
+		Cluster: a.ClusterName, ClusterID: a.clusterID, Member: a.member,
+		Properties: properties.NewBuiltin(a.member, a.Clock), Workloads: workloads, Clock: a.Clock,
+		Over: func(why string) { stop(errors.New(why)) },
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return "", fmt.Errorf("serve the membership: %w", err)
+	}
+	return context.Cause(ctx).Error(), nil
+}
+
+// manager sees nothing of the hub but the cluster's own namespace.
+func (a *Agent) manager(hub *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (ctrl.Manager, error) {
+	hub = rest.CopyConfig(hub)
+	hub.QPS = -1 // the hub's priority and fairness decides who waits
+	mgr, err := ctrl.NewManager(hub, ctrl.Options{
+		Scheme:         scheme,
+		MapperProvider: mapperProvider(mapper),
+		Logger:         a.Log,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{placement.MemberNamespace(a.ClusterName): {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+		Metrics:                server.Options{BindAddress: "0"}, // served by the process, which outlives a membership
+		HealthProbeBindAddress: "0",
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // a later membership has the same controllers
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the agent's manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// hubKinds are the kinds that an agent knows of the hub, and where they are found: nothing need be discovered.
+func hubKinds() (*runtime.Scheme, meta.RESTMapper, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(placementv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+		return nil, nil, fmt.Errorf("register API types: %w", err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(placementv1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(clusterv1.GroupVersion.WithKind("InternalMemberCluster"), meta.RESTScopeNamespace)
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	return scheme, mapper, nil
+}
