@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/fleetwright/fleetwright/internal/agent/setup"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,7 +27,7 @@ func main() {
 	flag.DurationVar(&o.CertificateLife, "certificate-life", 0, "how long a certificate is asked to live; 0 is the longest that the hub approves, 7 days")
 	flag.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served; 0 serves none")
 	flag.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
-	logging := zap.Options{}
+	logging := zap.Options{StacktraceLevel: zapcore.PanicLevel} // an error's own words say where it comes from
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 

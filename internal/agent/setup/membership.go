@@ -119,7 +119,9 @@ func hubKinds() (*runtime.Scheme, meta.RESTMapper, error) {
 		return nil, nil, fmt.Errorf("register API types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(placementv1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	for _, kind := range []string{"Work", "WorkList"} { // a cache looks lists up by their own kind
+		mapper.Add(placementv1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	mapper.Add(clusterv1.GroupVersion.WithKind("InternalMemberCluster"), meta.RESTScopeNamespace)
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	return scheme, mapper, nil
