@@ -1,0 +1,87 @@
+package health
+
+import (
+	"testing"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const (
+		yes     = placementv1.ReasonManifestAvailable
+		notYet  = placementv1.ReasonManifestNotAvailableYet
+		failed  = placementv1.ReasonManifestAvailabilityFailed
+		unknown = placementv1.ReasonManifestNotTrackable
+	)
+	for name, tc := range map[string]struct{ object, want, message string }{
+		"a ConfigMap":         {`{apiVersion: v1, kind: ConfigMap}`, yes, "Manifest is available"},
+		"a deleted ConfigMap": {`{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-01-01T10:00:00Z"}}`, notYet, "Manifest is not yet available: somebody deleted it in the member at 10:00:00 UTC; it is made again when it is gone"},
+		"a Deployment that nobody has seen": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, status: {observedGeneration: 1}}`,
+			notYet, "Manifest is not yet available: its controller has not seen generation 2"},
+		"a Deployment with old pods": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 3}}`,
+			notYet, "Manifest is not yet available: 2 of 3 replicas are updated"},
+		"a Deployment with pods that are not available": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3}, status: {observedGeneration: 1, updatedReplicas: 3, availableReplicas: 2}}`,
+			notYet, "Manifest is not yet available: 2 of 3 replicas are available"},
+		"a Deployment that surges": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, status: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1, unavailableReplicas: 1}}`,
+			notYet, "Manifest is not yet available: 1 replicas are unavailable"},
+		"a Deployment that is stuck": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: no image}]}}`,
+			failed, "The Deployment has not progressed within its deadline: no image"},
+		"a Deployment": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, status: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1}}`, yes, "Manifest is available"},
+		"a StatefulSet between revisions": {
+			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, status: {observedGeneration: 1, availableReplicas: 1, currentReplicas: 1, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
+			notYet, "Manifest is not yet available: 1 of 1 replicas are updated"},
+		"a StatefulSet": {
+			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, status: {observedGeneration: 1, availableReplicas: 1, currentReplicas: 1, updatedReplicas: 1, currentRevision: b, updateRevision: b}}`, yes, "Manifest is available"},
+		"a DaemonSet with old pods": {
+			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, status: {observedGeneration: 1, desiredNumberScheduled: 2, numberAvailable: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1}}`,
+			notYet, "Manifest is not yet available: 1 of 2 pods are updated"},
+		"a DaemonSet without nodes": {
+			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, status: {observedGeneration: 1}}`, yes, "Manifest is available"},
+		"a Service":                  {`{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1}}`, yes, "Manifest is available"},
+		"a headless Service":         {`{apiVersion: v1, kind: Service, spec: {clusterIP: None}}`, yes, "Manifest is available"},
+		"a Service without address":  {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}}`, notYet, "Manifest is not yet available: the load balancer has no address yet"},
+		"a Service with an address":  {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`, yes, "Manifest is available"},
+		"a Service by external name": {`{apiVersion: v1, kind: Service, spec: {type: ExternalName}}`, unknown, "Nothing tells whether the object is available; it is taken as available"},
+		"a definition": {
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: NamesAccepted, status: "True"}]}}`,
+			notYet, "Manifest is not yet available: its condition Established is not True"},
+		"a PodDisruptionBudget nobody has seen": {
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`,
+			notYet, "Manifest is not yet available: its controller has not seen generation 1"},
+		"a Job that has not ended": {
+			`{apiVersion: batch/v1, kind: Job, status: {active: 1, conditions: []}}`, notYet, "Manifest is not yet available: Job not started"},
+		"a custom resource without a status": {`{apiVersion: example.com/v1, kind: Widget}`, unknown, "Nothing tells whether the object is available; it is taken as available"},
+		"a custom resource that is not ready": {
+			`{apiVersion: example.com/v1, kind: Widget, status: {conditions: [{type: Ready, status: "False", reason: Slow, message: starting}]}}`,
+			notYet, "Manifest is not yet available: starting"},
+		"a status of another shape": {
+			`{apiVersion: apps/v1, kind: Deployment, status: {replicas: many}}`, failed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(tc.object), &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			got := Judge(object)
+			if got.Reason != tc.want || got.Available != (tc.want == yes || tc.want == unknown) {
+				t.Errorf("got %+v, want reason %s", got, tc.want)
+			}
+			if tc.message != "" {
+				if diff := cmp.Diff(tc.message, got.Message); diff != "" {
+					t.Errorf("message (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
