@@ -49,6 +49,8 @@ type Problem struct {
 type Selected struct {
 	Resources []placementv1.ResourceIdentifier
 	Count     int32
+	// Unreadable tells that they could not be read, so that nothing is said of them.
+	Unreadable bool
 }
 
 // chain are the conditions that follow one another: what comes after one that is not True is not known.
@@ -99,7 +101,10 @@ func (r *rollup) observedIndex() string {
 func Status(in Input) placementv1.PlacementStatus {
 	r := newRollup(in)
 	status := placementv1.PlacementStatus{ClusterSummary: r.summary()}
-	if status.ObservedResourceIndex = r.observedIndex(); status.ObservedResourceIndex != "" {
+	if !in.Selected.Unreadable {
+		status.ObservedResourceIndex = r.observedIndex()
+	}
+	if status.ObservedResourceIndex != "" {
 		status.SelectedResources, status.SelectedResourceCount = in.Selected.Resources, in.Selected.Count
 	}
 	status.Conditions = r.conditions(status.ObservedResourceIndex)

@@ -1,0 +1,85 @@
+package placement
+
+import (
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Reasons of the events on a placement, besides those of its conditions.
+const (
+	// EventRolloutStarted and the following: the condition has become true of all clusters.
+	EventRolloutStarted   = "PlacementRolloutStarted"
+	EventOverridden       = "PlacementOverriddenSucceeded"
+	EventWorkSynchronized = "PlacementWorkSynchronized"
+	EventApplied          = "PlacementApplied"
+	EventAvailable        = "PlacementAvailable"
+	// EventRolloutCompleted: all clusters have all of one resource snapshot.
+	EventRolloutCompleted = "PlacementRolloutCompleted"
+	// EventRemovalWaiting: the placement was deleted and waits for clusters to remove what was placed there.
+	EventRemovalWaiting = "PlacementRemovalWaiting"
+	// EventFinalizerRemoved: all that belonged to the placement is gone.
+	EventFinalizerRemoved = "PlacementCleanupFinalizerRemoved"
+)
+
+const (
+	// eventAction is what every event of a placement is about.
+	eventAction = "Place"
+	// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
+	longestNote = 1000
+)
+
+// milestones are the conditions whose coming true is an event, in their order.
+var milestones = []struct{ condition, reason string }{
+	{placementv1.ConditionRolloutStarted, EventRolloutStarted},
+	{placementv1.ConditionOverridden, EventOverridden},
+	{placementv1.ConditionWorkSynchronized, EventWorkSynchronized},
+	{placementv1.ConditionApplied, EventApplied},
+	{placementv1.ConditionAvailable, EventAvailable},
+}
+
+// tell records the events that follow from a change of status. A milestone is told once for each resource snapshot, when
+// all clusters are on it: while a run moves them one by one, conditions come and go with each.
+func (c *Controller) tell(p placementv1.PlacementObject, before, after *placementv1.PlacementStatus, m *memory) {
+	c.tellProblem(p, before, after)
+	index := after.ObservedResourceIndex
+	if index == "" {
+		return
+	}
+	for _, milestone := range milestones {
+		kind := c.Kinds.ConditionPrefix + milestone.condition
+		if !meta.IsStatusConditionTrue(after.Conditions, kind) || m.told[kind] == index {
+			continue
+		}
+		m.told[kind] = index
+		if before.ObservedResourceIndex == index && meta.IsStatusConditionTrue(before.Conditions, kind) {
+			continue // it was told before this hub was started
+		}
+		note := meta.FindStatusCondition(after.Conditions, kind).Message
+		c.event(p, corev1.EventTypeNormal, milestone.reason, note)
+		if milestone.condition == placementv1.ConditionAvailable {
+			c.event(p, corev1.EventTypeNormal, EventRolloutCompleted, "Resource snapshot "+index+" is available in all clusters")
+		}
+	}
+}
+
+// tellProblem warns of what keeps the hub from knowing what is selected.
+func (c *Controller) tellProblem(p placementv1.PlacementObject, before, after *placementv1.PlacementStatus) {
+	kind := c.Kinds.ConditionPrefix + placementv1.ConditionScheduled
+	now := meta.FindStatusCondition(after.Conditions, kind)
+	if now == nil || (now.Reason != placementv1.ReasonInvalidResourceSelectors && now.Reason != placementv1.ReasonResourceSelectionIncomplete) {
+		return
+	}
+	if was := meta.FindStatusCondition(before.Conditions, kind); was == nil || was.Reason != now.Reason {
+		c.event(p, corev1.EventTypeWarning, now.Reason, now.Message)
+	}
+}
+
+func (c *Controller) event(p placementv1.PlacementObject, eventType, reason, note string) {
+	if len(note) > longestNote {
+		note = strings.ToValidUTF8(note[:longestNote], "") + "…"
+	}
+	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", note)
+}

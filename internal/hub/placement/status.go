@@ -1,0 +1,143 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
+	model "github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/placement/rollup"
+	"github.com/fleetwright/fleetwright/internal/snapshot"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// statusPeriod is the shortest time between two writes of a placement's status. The first change is written at once.
+	statusPeriod = 250 * time.Millisecond
+	// catchUp is how long the cache is given to show a revision that we made.
+	catchUp = 2 * time.Second
+)
+
+// report writes the placement's status, where it differs. It returns when to look again, 0 for not before something
+// changes.
+func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.PlacementObject, policy placementv1.PolicySnapshotObject, m *memory) (time.Duration, error) {
+	if m.evaluated != p.GetGeneration() {
+		return 0, nil // the evaluation is due in a moment, and brings the next pass
+	}
+	now := c.Clock.Now()
+	if after := m.written.Add(statusPeriod).Sub(now); after > 0 {
+		return after, nil
+	}
+	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: m.problem, Now: now}
+	groups, err := c.observe(ctx, key, p, &in)
+	if err != nil {
+		return 0, err
+	}
+	if m.revision != nil && (in.Latest == nil || in.Latest.Index < m.revision.Index) && now.Sub(m.revised) < catchUp {
+		return m.revised.Add(catchUp).Sub(now), nil // the snapshot's event brings the next pass, or else it is gone again
+	}
+	c.describe(ctx, p, &in)
+	status := rollup.Status(in)
+	if err := c.write(ctx, key, p, status, m); err != nil {
+		return 0, err
+	}
+	return 0, c.keepLast(ctx, p, &status, groups)
+}
+
+// observe fills in what the cache knows of the placement's bindings and resource snapshots.
+func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.PlacementObject, in *rollup.Input) ([]snapshot.Group, error) {
+	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bindings {
+		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(p.GetUID()) {
+			in.Bindings = append(in.Bindings, b)
+		}
+	}
+	objects, err := listing.ResourceSnapshots(ctx, c.Client, c.Kinds, key, listing.Shared)
+	if err != nil {
+		return nil, err
+	}
+	created := map[string]metav1.Time{}
+	var own []placementv1.ResourceSnapshotObject
+	for _, o := range objects {
+		if snapshots.BelongsTo(o, p) {
+			own = append(own, o)
+			created[o.GetName()] = o.GetCreationTimestamp()
+		}
+	}
+	groups := snapshot.Groups(own)
+	latest := snapshot.Latest(groups)
+	if latest == nil {
+		return groups, nil
+	}
+	in.Latest = &rollup.Revision{Index: latest.Index, Created: created[latest.Master]}
+	if len(latest.Latest) == 0 {
+		// Somebody is about to make a newer one, which this waits for, or a hub stopped while it did.
+		if err := c.Snapshots.RepairLatest(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// describe fills in the contents of the snapshot that the status tells of. What the status has of it stays true, since a
+// snapshot never changes.
+func (c *Controller) describe(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input) {
+	index := rollup.ObservedIndex(*in)
+	if status := p.PlacementStatus(); index == "" || index == status.ObservedResourceIndex {
+		in.Selected = rollup.Selected{Resources: status.SelectedResources, Count: status.SelectedResourceCount}
+		return
+	}
+	number, err := strconv.Atoi(index)
+	if err == nil {
+		in.Selected.Resources, err = c.Snapshots.Contents(ctx, p, number)
+	}
+	if err != nil {
+		log.FromContext(ctx).Info("The status does not list what is selected", "reason", err.Error())
+		in.Selected.Unreadable = true
+		return
+	}
+	in.Selected.Count = int32(len(in.Selected.Resources)) //nolint:gosec // a snapshot has fewer than 2^31 objects
+}
+
+// write writes a status, where it differs from what the placement has, and tells of what has changed.
+func (c *Controller) write(ctx context.Context, key model.Key, p placementv1.PlacementObject, status placementv1.PlacementStatus, m *memory) error {
+	c.measure(key, &status)
+	before := *p.PlacementStatus()
+	if equality.Semantic.DeepEqual(before, status) {
+		return nil
+	}
+	*p.PlacementStatus() = status
+	if err := c.Client.Status().Update(ctx, p); err != nil {
+		return fmt.Errorf("write the status of %s %s: %w", c.Kinds.Placement, key, err)
+	}
+	c.Tracker.Wrote(p)
+	m.written = c.Clock.Now()
+	c.tell(p, &before, &status, m)
+	return nil
+}
+
+// keepLast notes which revision was the last to be available in all clusters, so that it is kept.
+func (c *Controller) keepLast(ctx context.Context, p placementv1.PlacementObject, status *placementv1.PlacementStatus, groups []snapshot.Group) error {
+	if !rollup.Available(c.Kinds.ConditionPrefix, status) {
+		return nil
+	}
+	index, err := strconv.Atoi(status.ObservedResourceIndex)
+	if err != nil {
+		return fmt.Errorf("read the index of the observed resource snapshot: %w", err)
+	}
+	for i := range groups {
+		if groups[i].Index == index && groups[i].Master != "" && !groups[i].LastAvailable {
+			return c.Snapshots.MarkAvailable(ctx, p, index)
+		}
+	}
+	return nil
+}
