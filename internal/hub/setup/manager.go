@@ -2,10 +2,13 @@ package setup
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/joining"
+	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -35,7 +38,7 @@ func Manager(config *rest.Config, options Options) (ctrl.Manager, error) {
 	config.QPS = -1 // the API server's priority and fairness decides who waits, not a limit on our side
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: withoutContent()},
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: cachedParts()},
 		Metrics:                       server.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:        options.ProbeAddress,
 		LeaderElection:                options.LeaderElection,
@@ -66,6 +69,14 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(placementv1.AddToScheme(s))
 	utilruntime.Must(clusterv1.AddToScheme(s))
 	return s
+}
+
+// cachedParts says of which kinds the cache holds a part only.
+func cachedParts() map[client.Object]cache.ByObject {
+	parts := withoutContent()
+	maps.Copy(parts, membercluster.CacheByObject())
+	maps.Copy(parts, joining.CacheByObject())
+	return parts
 }
 
 // withoutContent keeps manifests and snapshot content out of the cache, so that the hub's memory does not grow with

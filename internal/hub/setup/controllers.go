@@ -1,0 +1,88 @@
+// Package setup puts the hub together. All of its controllers are on this page.
+package setup
+
+import (
+	"fmt"
+
+	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/joining"
+	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
+	"github.com/fleetwright/fleetwright/internal/hub/rolling"
+	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
+	"github.com/fleetwright/fleetwright/internal/hub/selection"
+	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
+	"github.com/fleetwright/fleetwright/internal/hub/updaterun"
+	"github.com/fleetwright/fleetwright/internal/hub/work"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// addControllers adds every controller of the hub to its manager.
+func addControllers(mgr ctrl.Manager, options Options) error {
+	live, err := newLiveClients(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	var (
+		cached   = mgr.GetClient()
+		direct   = mgr.GetAPIReader()
+		real     = clock.RealClock{}
+		kinds    = placement.ClusterKinds()
+		rules    = placement.Rules{}
+		recorder = mgr.GetEventRecorder("fleetwright-hub")
+		selector = &selection.Selector{Discovery: live.discovery, Client: live.dynamic, Rules: rules}
+		store    = &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		watches  = selection.NewWatches(live.discovery, live.metadata, real)
+	)
+	members := &membercluster.Controller{
+		Client: cached, APIReader: direct, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, ForceLeaveAfter: options.ForceLeaveAfter,
+	}
+	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
+		members,
+		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
+		&placementcontroller.Controller{
+			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
+			Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
+		},
+		&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
+		&rolling.Controller{Client: cached, Kinds: kinds},
+		&updaterun.Controller{
+			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
+		},
+		&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
+	} {
+		if err := c.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("add a controller to the hub: %w", err)
+		}
+	}
+	return nil
+}
+
+// liveClients read the hub's API without a cache between.
+type liveClients struct {
+	discovery *discovery.DiscoveryClient
+	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+}
+
+func newLiveClients(config *rest.Config) (*liveClients, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client for the hub: %w", err)
+	}
+	content, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for what is placed: %w", err)
+	}
+	m, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for metadata: %w", err)
+	}
+	return &liveClients{discovery: d, dynamic: content, metadata: m}, nil
+}
