@@ -1,4 +1,5 @@
-// Command up starts a sandbox with the product on it, and prints what to type next. `make up` calls it.
+// Command up starts a sandbox with the product on it, and prints what to type next; with -down it stops it all and removes
+// its state. `make up` and `make down` call it.
 package main
 
 import (
@@ -18,14 +19,15 @@ func main() {
 	dir := flag.String("dir", ".sandbox", "where the sandbox keeps its state")
 	members := flag.Int("members", 3, "how many members")
 	bare := flag.Int("bare", 0, "how many further members with an API server and an agent alone")
+	down := flag.Bool("down", false, "stop it all and remove its state")
 	flag.Parse()
-	if err := run(*root, *dir, *members, *bare); err != nil {
+	if err := run(*root, *dir, *members, *bare, *down); err != nil {
 		fmt.Fprintln(os.Stderr, "up:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, dir string, members, bare int) error {
+func run(root, dir string, members, bare int, down bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root, err := filepath.Abs(root)
@@ -36,6 +38,9 @@ func run(root, dir string, members, bare int) error {
 		return fmt.Errorf("find the sandbox's folder: %w", err)
 	}
 	fleet := &quickstart.Fleet{Root: root, Dir: dir, Members: members, BareMembers: bare, Out: os.Stdout}
+	if down {
+		return fleet.Down(ctx)
+	}
 	if err := fleet.Up(ctx); err != nil {
 		return err
 	}

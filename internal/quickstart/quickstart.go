@@ -68,6 +68,11 @@ func (f *Fleet) Kubeconfig() string { return filepath.Join(f.Dir, "kubeconfig") 
 
 // Up starts what is missing and waits until every member has joined.
 func (f *Fleet) Up(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(f.Dir, "state.json")); os.IsNotExist(err) {
+		if err := f.removeFiles(); err != nil { // of a sandbox that was taken down without us
+			return err
+		}
+	}
 	args := []string{"up", "--members", strconv.Itoa(f.Members)}
 	if f.BareMembers > 0 {
 		args = append(args, "--bare", strconv.Itoa(f.BareMembers))
@@ -98,8 +103,42 @@ func (f *Fleet) Up(ctx context.Context) error {
 	return nil
 }
 
+// Rejoin brings a member back whose MemberCluster was deleted: with a new bootstrap token, as anybody would.
+func (f *Fleet) Rejoin(ctx context.Context, name string) error {
+	hub, hubConfig, err := f.Client("hub")
+	if err != nil {
+		return err
+	}
+	if err := f.Sandbox(ctx, "kill", AgentProcess+name); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(f.Dir, "agents", name)); err != nil {
+		return fmt.Errorf("remove what the agent of %s was given before: %w", name, err)
+	}
+	if err := f.join(ctx, hub, hubConfig, name); err != nil {
+		return fmt.Errorf("join %s: %w", name, err)
+	}
+	return f.waitJoined(ctx, hub, name)
+}
+
 // Down stops everything and removes the sandbox's state.
-func (f *Fleet) Down(ctx context.Context) error { return f.Sandbox(ctx, "down") }
+func (f *Fleet) Down(ctx context.Context) error {
+	if err := f.Sandbox(ctx, "down"); err != nil {
+		return err
+	}
+	return f.removeFiles()
+}
+
+// removeFiles removes what the product's processes were given, and the folder if nothing else is in it.
+func (f *Fleet) removeFiles() error {
+	for _, name := range []string{"agents", "hub.kubeconfig"} {
+		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
+			return fmt.Errorf("remove the files of the product's processes: %w", err)
+		}
+	}
+	_ = os.Remove(f.Dir) // it stays if somebody else has put something into it
+	return nil
+}
 
 // Sandbox runs the sandbox's own command on this fleet.
 func (f *Fleet) Sandbox(ctx context.Context, args ...string) error {

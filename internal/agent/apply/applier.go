@@ -62,6 +62,9 @@ type Applier struct {
 type workMemory struct {
 	generation int64
 	failures   int
+	// written is the Work as our last write of its status left it. A cached one that is older is not looked at: the event
+	// that brings the newer one brings the next pass.
+	written *placementv1.Work
 	// applied is what an object was when we last applied it: object → hash of manifest and live content.
 	applied map[objectKey]appliedState
 	// unwanted is since when an object is not wanted any more.

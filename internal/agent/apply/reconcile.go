@@ -56,6 +56,9 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		a.watches.set(request.Name, nil)
 		return ctrl.Result{}, nil
 	}
+	if written := a.remember(work.Name).written; written != nil && written.UID == work.UID && newer(written, work) {
+		return ctrl.Result{}, nil
+	}
 	if !work.DeletionTimestamp.IsZero() {
 		return a.remove(ctx, work)
 	}

@@ -175,5 +175,6 @@ func (p *pass) write(ctx context.Context, status *placementv1.WorkStatus) error 
 	if err := client.IgnoreNotFound(p.hub.Status().Patch(ctx, after, client.MergeFrom(p.work))); err != nil {
 		return fmt.Errorf("write the status of Work %s: %w", p.work.Name, err)
 	}
+	p.memory.written = &placementv1.Work{ObjectMeta: metav1.ObjectMeta{UID: after.UID, ResourceVersion: after.ResourceVersion}}
 	return nil
 }

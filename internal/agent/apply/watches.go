@@ -197,7 +197,7 @@ func isAppliedWork(owner metav1.OwnerReference) bool {
 }
 
 // newer tells whether object a is a later state than b of the same object.
-func newer(a, b *unstructured.Unstructured) bool {
+func newer(a, b metav1.Object) bool {
 	x, errA := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	y, errB := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
 	return errA == nil && errB == nil && x > y
