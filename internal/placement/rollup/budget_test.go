@@ -11,11 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+var longText = strings.Repeat("é", 8000)
+
 func failing(cluster string, failures, length int) placementv1.BindingObject {
 	words := append([]string{"on1", "Applied=False/NotAllWorkHaveBeenApplied"}, synced...)
 	b := binding(cluster, words...)
+	message := longText[:2*length]
 	for i := range failures {
-		f := failure(strings.Repeat("é", length))
+		f := failure(message)
 		f.Name = fmt.Sprintf("config-%d", i)
 		b.BindingStatus().FailedPlacements = append(b.BindingStatus().FailedPlacements, f)
 	}
