@@ -64,7 +64,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	c.wrote = map[types.UID]time.Time{}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("work-"+strings.ToLower(c.Kinds.Placement)).
-		For(c.Kinds.NewBinding(), builder.WithPredicates(whenWantedChanges())).
+		For(c.Kinds.NewBinding()). // our own status writes too: a pass that found the cache behind waits for them
 		Watches(&placementv1.Work{}, c.toBinding()).
 		Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(), builder.WithPredicates(whenMembershipChanges())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -73,11 +73,6 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up the controller of Works: %w", err)
 	}
 	return nil
-}
-
-// whenWantedChanges lets pass all but a changed status, which is our own.
-func whenWantedChanges() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 }
 
 // whenMembershipChanges lets pass what can end a wait for a cluster: that it can be reached, or is no member any more.
