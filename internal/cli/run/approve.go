@@ -1,0 +1,145 @@
+// Package run has the commands on update runs.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/cli/options"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// reasonApproved is the reason of an approval that was given with this command.
+const reasonApproved = "ApprovedWithKubectl"
+
+// NewCommand returns the command run.
+func NewCommand(o *options.Options) *cobra.Command {
+	command := &cobra.Command{Use: "run", Short: "Work with update runs"}
+	command.AddCommand(newApprove(o))
+	return command
+}
+
+func newApprove(o *options.Options) *cobra.Command {
+	var stage string
+	command := &cobra.Command{
+		Use:   "approve NAME [--stage STAGE]",
+		Short: "Let an update run pass the gate that it waits for",
+		Example: `  # Approve what ClusterStagedUpdateRun example-run waits for
+  kubectl amc run approve example-run
+
+  # Approve the gate of one stage
+  kubectl amc run approve example-run --stage canary`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("give the name of one run, such as `kubectl amc run approve example-run`; got %d names", len(args))
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			return approve(command.Context(), o, args[0], stage, clock.RealClock{})
+		},
+	}
+	command.Flags().StringVar(&stage, "stage", "", "the stage whose gate to open; needed only where several wait")
+	return command
+}
+
+func approve(ctx context.Context, o *options.Options, name, stage string, clock clock.PassiveClock) error {
+	if ns := o.Namespace(); ns != "" {
+		return fmt.Errorf("namespace %q: this hub has no StagedUpdateRuns; leave --namespace out to approve a ClusterStagedUpdateRun", ns)
+	}
+	hub, err := o.Hub()
+	if err != nil {
+		return err
+	}
+	run := &placementv1.ClusterStagedUpdateRun{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: name}, run); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is no ClusterStagedUpdateRun %q; `kubectl get clusterstagedupdateruns` lists them", name)
+		}
+		return fmt.Errorf("read ClusterStagedUpdateRun %q: %w", name, err)
+	}
+	request, err := openRequest(ctx, hub, run, stage)
+	if err != nil {
+		return err
+	}
+	patch, err := approval(request, clock)
+	if err != nil {
+		return err
+	}
+	if err := hub.Status().Patch(ctx, request, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("approve ClusterApprovalRequest %q: %w", request.Name, err)
+	}
+	fmt.Fprintf(o.Out, "clusterapprovalrequest.%s/%s approved\n", placementv1.GroupVersion.Group, request.Name)
+	return nil
+}
+
+// openRequest returns the one request of a run that nobody has approved.
+func openRequest(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string) (*placementv1.ClusterApprovalRequest, error) {
+	var requests placementv1.ClusterApprovalRequestList
+	if err := hub.List(ctx, &requests, client.MatchingLabels{placementv1.LabelTargetUpdateRun: run.Name}); err != nil {
+		return nil, fmt.Errorf("list the approval requests of run %q: %w", run.Name, err)
+	}
+	var open []*placementv1.ClusterApprovalRequest
+	var stages []string
+	for i := range requests.Items {
+		r := &requests.Items[i]
+		closed := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApprovalAccepted) != nil
+		approved := meta.IsStatusConditionTrue(r.Status.Conditions, placementv1.ConditionApproved)
+		if r.Spec.TargetUpdateRun == run.Name && !closed && !approved && (stage == "" || r.Spec.TargetStage == stage) {
+			open = append(open, r)
+			stages = append(stages, r.Spec.TargetStage)
+		}
+	}
+	switch len(open) {
+	case 1:
+		return open[0], nil
+	case 0:
+		return nil, errors.New(nothingOpen(run, stage))
+	default:
+		slices.Sort(stages)
+		return nil, fmt.Errorf("run %q waits for several approvals; say which with --stage: %s", run.Name, strings.Join(slices.Compact(stages), ", "))
+	}
+}
+
+// nothingOpen says what a run does instead of waiting for an approval.
+func nothingOpen(run *placementv1.ClusterStagedUpdateRun, stage string) string {
+	text := fmt.Sprintf("run %q waits for no approval", run.Name)
+	if stage != "" {
+		text += fmt.Sprintf(" in stage %q", stage)
+	}
+	for _, t := range []string{placementv1.ConditionSucceeded, placementv1.ConditionProgressing, placementv1.ConditionInitialized} {
+		if c := meta.FindStatusCondition(run.Status.Conditions, t); c != nil {
+			return text + ": " + c.Message
+		}
+	}
+	return text + " yet: the hub has not looked at it"
+}
+
+// approval is a patch of a request's status that approves it as it is.
+func approval(request *placementv1.ClusterApprovalRequest, clock clock.PassiveClock) ([]byte, error) {
+	conditions := slices.Clone(request.Status.Conditions)
+	meta.SetStatusCondition(&conditions, metav1.Condition{
+		Type: placementv1.ConditionApproved, Status: metav1.ConditionTrue, Reason: reasonApproved, Message: "Approved with kubectl amc run approve",
+		ObservedGeneration: request.Generation, LastTransitionTime: metav1.NewTime(clock.Now()),
+	})
+	// The version keeps an approval from being given to another request of the same name than the one that was looked at.
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": request.UID, "resourceVersion": request.ResourceVersion},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the approval: %w", err)
+	}
+	return patch, nil
+}
