@@ -62,6 +62,7 @@ type Options struct {
 type Identity struct {
 	Options
 	wire        *wire
+	changed     chan struct{}
 	credentials *Credentials
 	toldLast    time.Time
 	told        string
@@ -82,7 +83,7 @@ func New(o Options) (*Identity, error) {
 	if o.TokenFile == "" && o.Store == nil {
 		return nil, errors.New("there is nowhere to keep the agent's certificate")
 	}
-	return &Identity{Options: o, wire: newWire(o.Cluster, roots), credentials: &Credentials{}}, nil
+	return &Identity{Options: o, wire: newWire(o.Cluster, roots), changed: make(chan struct{}, 1), credentials: &Credentials{}}, nil
 }
 
 // Config signs in as the agent. It stays valid when the certificate is renewed.
@@ -92,6 +93,9 @@ func (i *Identity) Config() *rest.Config {
 	}
 	return &rest.Config{Host: i.HubURL, Transport: i.wire}
 }
+
+// Changed receives a value when the agent has a new certificate: what the hub refused before it may allow now.
+func (i *Identity) Changed() <-chan struct{} { return i.changed }
 
 // Establish returns once the agent can sign in. Until then it tries, and logs what is in the way.
 func (i *Identity) Establish(ctx context.Context) error {
@@ -239,6 +243,10 @@ func (i *Identity) obtain(ctx context.Context, hub client.WithWatch, uid types.U
 		return err
 	}
 	i.wire.use(c)
+	select {
+	case i.changed <- struct{}{}:
+	default:
+	}
 	i.Log.Info("has a certificate", "user", c.Leaf.Subject.CommonName, "until", c.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	return nil
 }

@@ -1,9 +1,11 @@
 package identity
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -14,6 +16,18 @@ const (
 	shortestRenewal, longestRenewal = time.Minute, 15 * time.Minute
 )
 
+// schedule is when Run does what next.
+type schedule struct {
+	// renew is when to renew the certificate, and pause after how long to try again if that fails.
+	renew time.Time
+	pause time.Duration
+	// looked is when it was last tried to join anew.
+	looked time.Time
+	// unfit tells that the hub refuses the certificate, and that token, the content of the token file, was of no help.
+	unfit bool
+	token []byte
+}
+
 // Run renews the certificate in time, and joins anew when the hub does not accept it any more and there is a token to do so
 // with. It returns when ctx ends.
 func (i *Identity) Run(ctx context.Context) error {
@@ -21,49 +35,65 @@ func (i *Identity) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	pause := shortestRenewal
-	next := i.wire.current.Load().renewAt()
-	var looked time.Time
-	for {
-		wait := next.Sub(i.Clock.Now())
-		timer := i.Clock.NewTimer(max(wait, 0))
+	s := schedule{renew: i.wire.current.Load().renewAt(), pause: shortestRenewal}
+	for ctx.Err() == nil {
+		var check <-chan time.Time
+		if s.unfit {
+			check = i.Clock.After(tokenCheck)
+		}
+		timer := i.Clock.NewTimer(max(s.renew.Sub(i.Clock.Now()), 0))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
 		case <-timer.C():
-			err := i.renew(ctx)
-			if err == nil {
-				pause, next = shortestRenewal, i.wire.current.Load().renewAt()
-				continue
-			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			i.tell("cannot renew the certificate, which expires at "+i.wire.current.Load().Leaf.NotAfter.UTC().Format(time.RFC3339), err)
-			next = i.Clock.Now().Add(pause)
-			pause = min(2*pause, longestRenewal)
-			if i.wire.current.Load().expired(i.Clock.Now()) {
-				i.wire.refuse()
+			i.keepFresh(ctx, &s)
+		case <-check:
+			if token, err := os.ReadFile(i.BootstrapTokenFile); err == nil && !bytes.Equal(token, s.token) {
+				i.readmit(ctx, &s)
 			}
 		case <-i.wire.refused:
-			timer.Stop()
-			if gap := i.Clock.Now().Sub(looked); !looked.IsZero() && gap < refusalPause {
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-i.Clock.After(refusalPause - gap):
-				}
-			}
-			looked = i.Clock.Now()
-			before := i.wire.current.Load()
-			if err := i.rejoin(ctx); err != nil && ctx.Err() == nil {
-				i.tell("the hub refuses the agent's certificate, and the agent cannot join anew", err)
-			}
-			if now := i.wire.current.Load(); now != before {
-				pause, next = shortestRenewal, now.renewAt()
+			if i.Clock.Now().Sub(s.looked) >= refusalPause {
+				i.readmit(ctx, &s)
 			}
 		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// keepFresh renews the certificate.
+func (i *Identity) keepFresh(ctx context.Context, s *schedule) {
+	err := i.renew(ctx)
+	if err == nil {
+		*s = schedule{renew: i.wire.current.Load().renewAt(), pause: shortestRenewal}
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	current := i.wire.current.Load()
+	i.tell("cannot renew the certificate, which expires at "+current.Leaf.NotAfter.UTC().Format(time.RFC3339), err)
+	s.renew = i.Clock.Now().Add(s.pause)
+	s.pause = min(2*s.pause, longestRenewal)
+	if current.expired(i.Clock.Now()) {
+		i.wire.refuse()
+	}
+}
+
+// readmit tries to join anew.
+func (i *Identity) readmit(ctx context.Context, s *schedule) {
+	s.looked = i.Clock.Now()
+	s.token, _ = os.ReadFile(i.BootstrapTokenFile) // one that cannot be read is told of by rejoin
+	before := i.wire.current.Load()
+	err := i.rejoin(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if now := i.wire.current.Load(); now != before {
+		*s = schedule{renew: now.renewAt(), pause: shortestRenewal}
+		return
+	}
+	if s.unfit = err != nil; s.unfit {
+		i.tell("the hub refuses the agent's certificate, and the agent cannot join anew", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (a *Agent) memberships(ctx context.Context) error {
 	}
 	for {
 		key := client.ObjectKey{Namespace: placement.MemberNamespace(a.ClusterName), Name: a.ClusterName}
-		if err := a.persist(ctx, "read what the hub asks", func() error { return reader.Get(ctx, key, &clusterv1.InternalMemberCluster{}) }); err != nil {
+		if err := a.persist(ctx, "read what the hub asks", a.identity.Changed(), func() error { return reader.Get(ctx, key, &clusterv1.InternalMemberCluster{}) }); err != nil {
 			return ended(ctx, err)
 		}
 		a.servers.ready.Store(true)

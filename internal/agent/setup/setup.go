@@ -159,16 +159,16 @@ func memberClient(config *rest.Config) (client.Client, error) {
 // readClusterID reads what tells this cluster from all others: the UID of its kube-system namespace.
 func (a *Agent) readClusterID(ctx context.Context, member client.Client) (string, error) {
 	namespace := &corev1.Namespace{}
-	err := a.persist(ctx, "read namespace kube-system of the member", func() error {
+	err := a.persist(ctx, "read namespace kube-system of the member", nil, func() error {
 		return member.Get(ctx, client.ObjectKey{Name: "kube-system"}, namespace)
 	})
 	return string(namespace.UID), err
 }
 
-// persist repeats an attempt until it succeeds, and logs once what is in the way.
-func (a *Agent) persist(ctx context.Context, what string, attempt func() error) error {
+// persist repeats an attempt until it succeeds, and logs once what is in the way. It does not wait for long when it is woken.
+func (a *Agent) persist(ctx context.Context, what string, woken <-chan struct{}, attempt func() error) error {
 	told := ""
-	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
+	for pause := shortestRetry; ; pause = max(shortestRetry, min(2*pause, longestRetry)) {
 		err := attempt()
 		if err == nil {
 			return nil
@@ -180,6 +180,8 @@ func (a *Agent) persist(ctx context.Context, what string, attempt func() error) 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, ctx.Err())
+		case <-woken:
+			pause = 0
 		case <-a.Clock.After(pause):
 		}
 	}
