@@ -38,7 +38,7 @@ up: build ## Start a hub and MEMBERS=3 members with the product on them
 
 .PHONY: down
 down: sandbox ## Stop what `make up` started, and remove its state
-	bin/sandbox down
+	go run ./hack/up -down
 
 ##@ To build
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -127,12 +128,21 @@ func (s *step) oddity(request placementv1.ApprovalRequestObject, stage string) s
 	case spec.TargetUpdateRun != s.run.GetName() || spec.TargetStage != stage:
 		return fmt.Sprintf("%s exists already and is for stage %q of run %q: delete it, and this run makes its own", what, spec.TargetStage, spec.TargetUpdateRun)
 	}
-	for _, owner := range request.GetOwnerReferences() {
-		if owner.Kind == s.w.Kinds.UpdateRun && owner.UID != s.run.GetUID() {
-			return what + " is left from an earlier run of this name: delete it, and this run makes its own"
-		}
+	if !BelongsTo(s.w.Kinds, request, s.run) {
+		return what + " is left from an earlier run of this name: delete it, and this run makes its own"
 	}
 	return ""
+}
+
+// BelongsTo tells whether a request is for a run and not for another, or an earlier one of its name. One that somebody
+// made in advance belongs to the run that it names.
+func BelongsTo(kinds *placement.Kinds, request placementv1.ApprovalRequestObject, run placementv1.UpdateRunObject) bool {
+	for _, owner := range request.GetOwnerReferences() {
+		if owner.Kind == kinds.UpdateRun && owner.UID != run.GetUID() {
+			return false
+		}
+	}
+	return request.ApprovalRequestSpec().TargetUpdateRun == run.GetName()
 }
 
 func accepted(request placementv1.ApprovalRequestObject) bool {

@@ -53,6 +53,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	for _, t := range wanted {
 		if err = b.build(ctx, t); err != nil {
+			b.Report.Clear()
 			err = fmt.Errorf("building %s: %w", t.name, err)
 			if ctx.Err() != nil {
 				err = fmt.Errorf("%w (run it again to go on: what is compiled is kept)", err)

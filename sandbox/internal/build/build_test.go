@@ -74,15 +74,15 @@ func TestProgress(t *testing.T) {
 		}
 	}
 
-	feed("go: downloading k8s.io/api v0.37.2")
+	feed("go: downloading k8s.io/api v0.37.2", "go: downloading k8s.io/client-go v0.37.2")
 	now = now.Add(3 * time.Second)
-	expect("kwok: 1 module downloaded, 3s")
+	expect("kwok: 2 modules downloaded, 3s")
 
 	p.total = 4
 	feed("k8s.io/api/core/v1", "internal/abi")
-	expect("kwok: 2 packages of 4 compiled (50%), 3s")
+	expect("kwok: 2 of 4 packages compiled (50%), 3s")
 	feed("a/b", "c/d", "e/f")
-	expect("kwok: 4 packages of 4 compiled (100%), 3s")
+	expect("kwok: 4 of 4 packages compiled (100%), 3s")
 
 	for _, line := range []string{"", "# k8s.io/api", "./main.go:3:5: undefined: x", "go: no such module", "main.go:3:5: undefined"} {
 		if p.line(line) {

@@ -4,7 +4,7 @@
 package build
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -46,22 +46,14 @@ func (p *progress) line(line string) bool {
 func (p *progress) String() string {
 	elapsed := p.now().Sub(p.begin).Round(time.Second).String()
 	if p.total == 0 {
-		return p.name + ": " + plural(p.downloaded, "module") + " downloaded, " + elapsed
+		return fmt.Sprintf("%s: %d modules downloaded, %s", p.name, p.downloaded, elapsed)
 	}
 	// A package that two builds need at once may be compiled by either, so the count can pass the forecast.
 	done := min(p.compiled, p.total)
-	return p.name + ": " + plural(done, "package") + " of " + strconv.Itoa(p.total) + " compiled (" +
-		strconv.Itoa(100*done/p.total) + "%), " + elapsed
+	return fmt.Sprintf("%s: %d of %d packages compiled (%d%%), %s", p.name, done, p.total, 100*done/p.total, elapsed)
 }
 
 // isImportPath reports whether a line is what "go build -v" writes for a package: its import path and nothing else.
 func isImportPath(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#") && !strings.HasPrefix(line, ".")
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
 }

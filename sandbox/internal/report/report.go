@@ -71,6 +71,13 @@ func (r *Report) Status(format string, args ...any) {
 	}
 }
 
+// Clear removes a drawn status, for others to write to the terminal.
+func (r *Report) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.write("")
+}
+
 // write clears a drawn status and writes. That nobody reads is no reason to fail, so errors are dropped.
 func (r *Report) write(format string, args ...any) {
 	if r.drawn {

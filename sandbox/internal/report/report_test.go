@@ -32,6 +32,7 @@ func TestReport(t *testing.T) {
 			r.Status("too early to be drawn")
 			now = now.Add(repeatEvery)
 			r.Status("%d of 3", 2)
+			r.Clear()
 			r.Line("end")
 			if got := out.String(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
