@@ -19,13 +19,13 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	// Client libraries complain of connections that break while servers start. What matters is in the errors.
 	klog.SetLogger(logr.Discard())
-	if err := cli.NewCommand().ExecuteContext(ctx); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := cli.NewCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
-		stop()
 		os.Exit(1)
 	}
 }

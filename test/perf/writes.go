@@ -69,9 +69,9 @@ func labelsOf(m *dto.Metric) map[string]string {
 }
 
 // since returns what was written after before.
-func (after writeCounts) since(before writeCounts) writeCounts {
+func (counts writeCounts) since(before writeCounts) writeCounts {
 	diff := writeCounts{}
-	for what, n := range after {
+	for what, n := range counts {
 		if n > before[what] {
 			diff[what] = n - before[what]
 		}
@@ -79,17 +79,17 @@ func (after writeCounts) since(before writeCounts) writeCounts {
 	return diff
 }
 
-func (c writeCounts) total() int {
+func (counts writeCounts) total() int {
 	sum := 0
-	for _, n := range c {
+	for _, n := range counts {
 		sum += n
 	}
 	return sum
 }
 
-func (c writeCounts) String() string {
-	parts := make([]string, 0, len(c))
-	for what, n := range c {
+func (counts writeCounts) String() string {
+	parts := make([]string, 0, len(counts))
+	for what, n := range counts {
 		parts = append(parts, fmt.Sprintf("%d %s", n, what))
 	}
 	sort.Strings(parts)

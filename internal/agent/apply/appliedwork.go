@@ -33,7 +33,7 @@ func keyOfID(id *placementv1.WorkResourceIdentifier) objectKey {
 func (a *Applier) getAppliedWork(ctx context.Context, name string) (*placementv1.AppliedWork, error) {
 	u, err := a.member.Resource(appliedWorks).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read AppliedWork %s: %w", name, err)
@@ -69,7 +69,7 @@ func (p *pass) ensureAppliedWork(ctx context.Context) (*placementv1.AppliedWork,
 		return nil, err
 	}
 	p.lookAgain(recreateAfter)
-	return nil, nil
+	return nil, nil //nolint:nilnil // there is none until the old one is gone
 }
 
 func (p *pass) createAppliedWork(ctx context.Context) (*placementv1.AppliedWork, error) {

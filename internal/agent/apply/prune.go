@@ -92,7 +92,7 @@ func (p *pass) seenAll(ctx context.Context) ([]placementv1.Work, bool, error) {
 	}
 	want, err := strconv.Atoi(p.work.Annotations[placementv1.AnnotationWorkCount])
 	if err != nil {
-		return works.Items, true, nil // made without a count: it stands for itself
+		return works.Items, true, nil //nolint:nilerr // a Work that was made without a count stands for itself
 	}
 	have := 0
 	for i := range works.Items {

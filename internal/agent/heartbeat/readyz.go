@@ -85,7 +85,7 @@ func (c *checker) ask(ctx context.Context) string {
 	if err != nil {
 		return "the cluster's API server does not answer: " + err.Error()
 	}
-	defer response.Body.Close() //nolint:errcheck // only read from
+	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK {
 		return ""
 	}

@@ -96,7 +96,7 @@ func (s DirStore) Save(_ context.Context, c *Credentials) error {
 	if err != nil {
 		return fmt.Errorf("make a file for the agent's credentials: %w", err)
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // gone already if all went well
+	defer os.Remove(file.Name()) // gone already if all went well
 	_, err = file.Write(c.encode())
 	if err == nil {
 		err = file.Sync()

@@ -43,7 +43,7 @@ func (a *Agent) memberships(ctx context.Context) error {
 		why, err := a.membership(ctx, hub, scheme, mapper)
 		a.servers.ready.Store(false)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it ended because it was told to
 		}
 		if err != nil {
 			a.Log.Error(err, "begins again")

@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) error {
 // ended takes an error that came of being told to stop for none.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it ended because it was told to
 	}
 	return err
 }

@@ -132,4 +132,3 @@ func onWorkGoing() handler.EventHandler {
 		},
 	}
 }
-

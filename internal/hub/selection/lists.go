@@ -22,7 +22,7 @@ func (s *Selector) get(ctx context.Context, r resource, name string) (*unstructu
 	object, err := s.Client.Resource(r.gvr).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case confirmedAbsent(err, name):
-		return nil, nil
+		return nil, nil //nolint:nilnil // confirmed to be absent, which is no error
 	case err != nil:
 		return nil, &IncompleteError{Unread: fmt.Sprintf("%s %s", r.kind, name), Err: err}
 	}

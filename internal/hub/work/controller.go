@@ -190,7 +190,7 @@ func (c *Controller) cluster(ctx context.Context, name string) (*schedule.Cluste
 	member := &clusterv1.MemberCluster{}
 	err := c.Client.Get(ctx, client.ObjectKey{Name: name}, member)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // it is no member, which is no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read MemberCluster %s: %w", name, err)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,7 +35,7 @@ func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePla
 			}
 		}
 	}
-	all := append(unapplied, unavailable...)
+	all := slices.Concat(unapplied, unavailable)
 	return all[:min(len(all), maxFailed)]
 }
 
@@ -54,17 +55,6 @@ func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placeme
 			Group: id.Group, Version: id.Version, Kind: id.Kind, Name: id.Name, Namespace: id.Namespace},
 		Condition: condition,
 	}
-}
-
-// hasFailedManifest tells whether an object's availability cannot be told, which is a failure and not a wait.
-func hasFailedManifest(status *placementv1.ResourceBindingStatus) bool {
-	for i := range status.FailedPlacements {
-		c := &status.FailedPlacements[i].Condition
-		if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
-			return true
-		}
-	}
-	return false
 }
 
 // firstProblem describes the first object of a Work whose condition is False, and says how many more there are.

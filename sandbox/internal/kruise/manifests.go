@@ -56,7 +56,7 @@ func SelectManifests(rendered []byte) ([]byte, error) {
 	}
 	for kind := range needed {
 		if !found[kind] {
-			return nil, fmt.Errorf("Kruise's manifests have no %s", kind)
+			return nil, fmt.Errorf("no %s among the manifests of Kruise", kind)
 		}
 	}
 	return selected.Bytes(), nil
