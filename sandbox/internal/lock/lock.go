@@ -5,6 +5,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,9 @@ func Try(path, purpose string) (*Lock, error) {
 				return nil, fmt.Errorf("closing lock file %s: %w", path, closeErr)
 			}
 			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, fmt.Errorf("%w: %s (lock file %s)", ErrHeld, strings.TrimSpace(string(holder)), path)
+				// Nothing is written yet if it has only just taken the lock.
+				who := cmp.Or(strings.TrimSpace(string(holder)), "one that has just begun")
+				return nil, fmt.Errorf("%w: %s (lock file %s)", ErrHeld, who, path)
 			}
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
