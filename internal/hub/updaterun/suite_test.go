@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,9 @@ func TestMain(m *testing.M) {
 	os.Exit(framework.RunWithAPIServer(m, &hubConfig))
 }
 
+// fixtures counts fixtures, so that each has names of its own, however often a test is run.
+var fixtures atomic.Int32
+
 // fixture is one placement with its clusters. It plays the scheduler, by writing bindings itself, and hub/work with the
 // members, by answering each binding that is moved.
 type fixture struct {
@@ -62,6 +66,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, name string, labels map[string]map[string]string) *fixture {
 	t.Helper()
+	name = fmt.Sprintf("%s%d", name, fixtures.Add(1))
 	c, err := client.NewWithWatch(hubConfig, client.Options{Scheme: framework.Scheme()})
 	if err != nil {
 		t.Fatalf("make a client: %v", err)

@@ -32,7 +32,7 @@ func TestSeedRun(t *testing.T) {
 	f.start()
 	first := f.run("first", "", placementv1.UpdateRunStateRun)
 	f.await(first, placementv1.ConditionInitialized, "Unknown/UpdateRunInitializationPending")
-	if got := message(first.Status.Conditions, placementv1.ConditionInitialized); !strings.Contains(got, `ClusterStagedUpdateStrategy "seed" does not exist`) {
+	if got := message(first.Status.Conditions, placementv1.ConditionInitialized); !strings.Contains(got, fmt.Sprintf("ClusterStagedUpdateStrategy %q does not exist", f.name)) {
 		t.Errorf("what it waits for: %s", got)
 	}
 	f.strategy(2 * time.Second)
@@ -41,7 +41,7 @@ func TestSeedRun(t *testing.T) {
 		t.Errorf("before the approval: %s", got)
 	}
 	checkRequest(t, f, first)
-	f.approve("seed-first-before-canary")
+	f.approve(first.Name + "-before-canary")
 	f.await(first, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
 	if got := f.snapshots("member1", "member2", "member3"); got != "0 0 0" {
 		t.Errorf("after the first run: %s", got)
@@ -55,14 +55,14 @@ func TestSeedRun(t *testing.T) {
 	}
 	f.setState(second, placementv1.UpdateRunStateRun)
 	f.hold("member3", "refuse")
-	f.approve("seed-second-before-canary")
+	f.approve(second.Name + "-before-canary")
 	f.await(second, placementv1.ConditionProgressing, "False/UpdateRunStuck")
-	if got := message(second.Status.Conditions, placementv1.ConditionProgressing); !strings.Contains(got, "seed-member3") {
+	if got := message(second.Status.Conditions, placementv1.ConditionProgressing); !strings.Contains(got, f.cluster("member3")) {
 		t.Errorf("stuck on: %s", got)
 	}
 	f.setState(second, placementv1.UpdateRunStateStop)
 	f.awaitStage(second, 1, "Unknown/StageUpdatingStopping")
-	if got := shown(second.Status.Conditions, placementv1.ConditionProgressing) + message(second.Status.Conditions, placementv1.ConditionProgressing); !strings.HasPrefix(got, "Unknown/UpdateRunStopping") || !strings.Contains(got, "seed-member3") {
+	if got := shown(second.Status.Conditions, placementv1.ConditionProgressing) + message(second.Status.Conditions, placementv1.ConditionProgressing); !strings.HasPrefix(got, "Unknown/UpdateRunStopping") || !strings.Contains(got, f.cluster("member3")) {
 		t.Errorf("while stopping: %s", got)
 	}
 	f.hold("member3", "")
@@ -72,10 +72,10 @@ func TestSeedRun(t *testing.T) {
 	}
 	f.setState(second, placementv1.UpdateRunStateRun)
 	f.await(second, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
-	checkSeedStatus(t, second)
+	checkSeedStatus(t, f, second)
 
 	back := f.run("back", "0", placementv1.UpdateRunStateRun)
-	f.approve("seed-back-before-canary")
+	f.approve(back.Name + "-before-canary")
 	f.await(back, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
 	if got := f.snapshots("member1", "member2", "member3"); got != "0 0 0" {
 		t.Errorf("after rolling back: %s", got)
@@ -108,7 +108,7 @@ func checkRequest(t *testing.T, f *fixture, r *placementv1.ClusterStagedUpdateRu
 }
 
 // checkSeedStatus compares a finished run with what the seed prints.
-func checkSeedStatus(t *testing.T, r *placementv1.ClusterStagedUpdateRun) {
+func checkSeedStatus(t *testing.T, f *fixture, r *placementv1.ClusterStagedUpdateRun) {
 	t.Helper()
 	var got []string
 	add := func(what string, conditions []metav1.Condition) {
@@ -139,16 +139,19 @@ func checkSeedStatus(t *testing.T, r *placementv1.ClusterStagedUpdateRun) {
 		"staging Progressing=False/StageUpdatingSucceeded: All clusters in the stage are updated and after-stage tasks are completed",
 		"staging Succeeded=True/StageUpdatingSucceeded: Stage update completed successfully",
 		"staging TimedWait  WaitTimeElapsed=True/StageTaskWaitTimeElapsed: Wait time elapsed",
-		"staging seed-member2 Started=True/ClusterUpdatingStarted: Cluster update started",
-		"staging seed-member2 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
+		"staging SEED-member2 Started=True/ClusterUpdatingStarted: Cluster update started",
+		"staging SEED-member2 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
 		"canary Progressing=False/StageUpdatingSucceeded: All clusters in the stage are updated and after-stage tasks are completed",
 		"canary Succeeded=True/StageUpdatingSucceeded: Stage update completed successfully",
-		"canary Approval seed-second-before-canary ApprovalRequestCreated=True/StageTaskApprovalRequestCreated: ClusterApprovalRequest is created",
-		"canary Approval seed-second-before-canary ApprovalRequestApproved=True/StageTaskApprovalRequestApproved: ClusterApprovalRequest is approved",
-		"canary seed-member3 Started=True/ClusterUpdatingStarted: Cluster update started",
-		"canary seed-member3 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
-		"canary seed-member1 Started=True/ClusterUpdatingStarted: Cluster update started",
-		"canary seed-member1 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
+		"canary Approval SEED-second-before-canary ApprovalRequestCreated=True/StageTaskApprovalRequestCreated: ClusterApprovalRequest is created",
+		"canary Approval SEED-second-before-canary ApprovalRequestApproved=True/StageTaskApprovalRequestApproved: ClusterApprovalRequest is approved",
+		"canary SEED-member3 Started=True/ClusterUpdatingStarted: Cluster update started",
+		"canary SEED-member3 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
+		"canary SEED-member1 Started=True/ClusterUpdatingStarted: Cluster update started",
+		"canary SEED-member1 Succeeded=True/ClusterUpdatingSucceeded: Cluster update completed successfully",
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "SEED", f.name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the run's status (-want +got):\n%s", diff)
@@ -185,10 +188,10 @@ func TestLaterRunTakesOver(t *testing.T) {
 	f.change()
 	stopped := f.run("stopped", "", placementv1.UpdateRunStateRun)
 	f.await(waiting, placementv1.ConditionSucceeded, "False/UpdateRunFailed")
-	if got := message(waiting.Status.Conditions, placementv1.ConditionSucceeded); !strings.Contains(got, `update run "takeover-stopped"`) {
+	if got := message(waiting.Status.Conditions, placementv1.ConditionSucceeded); !strings.Contains(got, fmt.Sprintf("update run %q", stopped.Name)) {
 		t.Errorf("the failure does not name the later run: %s", got)
 	}
-	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: "takeover-waiting-before-canary"}}
+	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{Name: waiting.Name + "-before-canary"}}
 	framework.Await(t, f, request, "is closed", func(r *placementv1.ClusterApprovalRequest) bool {
 		return shown(r.Status.Conditions, placementv1.ConditionApprovalAccepted) == "False/ApprovalRequestClosed"
 	})
@@ -202,7 +205,7 @@ func TestLaterRunTakesOver(t *testing.T) {
 	}
 	back := f.run("back", "0", placementv1.UpdateRunStateRun)
 	f.await(stopped, placementv1.ConditionSucceeded, "False/UpdateRunFailed")
-	f.approve("takeover-back-before-canary")
+	f.approve(back.Name + "-before-canary")
 	f.await(back, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
 	if got := f.snapshots("member1", "member2", "member3"); got != "0 0 0" {
 		t.Errorf("in the end: %s", got)
@@ -222,7 +225,7 @@ func TestRestart(t *testing.T) {
 	stop = f.start()
 	f.awaitStage(r, 1, "False/StageUpdatingWaiting")
 	stop()
-	f.approve("restart-run-before-canary")
+	f.approve(r.Name + "-before-canary")
 	f.hold("member3", "hold")
 	stop = f.start()
 	f.awaitStage(r, 1, "True/StageUpdatingStarted")
@@ -269,10 +272,10 @@ func TestClustersComeAndGo(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s", c.ClusterName, shown(c.Conditions, placementv1.ConditionSucceeded), message(c.Conditions, placementv1.ConditionSucceeded)))
 	}
 	want := []string{
-		"leaving-a Unknown/ClusterUpdatingSkipped Skipped: the cluster has left the fleet",
-		"leaving-b Unknown/ClusterUpdatingSkipped Skipped: the cluster is no longer scheduled: not chosen any more",
-		"leaving-c True/ClusterUpdatingSucceeded Cluster update completed successfully",
-		"leaving-d True/ClusterUpdatingSucceeded Removal completed successfully",
+		f.cluster("a") + " Unknown/ClusterUpdatingSkipped Skipped: the cluster has left the fleet",
+		f.cluster("b") + " Unknown/ClusterUpdatingSkipped Skipped: the cluster is no longer scheduled: not chosen any more",
+		f.cluster("c") + " True/ClusterUpdatingSucceeded Cluster update completed successfully",
+		f.cluster("d") + " True/ClusterUpdatingSucceeded Removal completed successfully",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
@@ -291,17 +294,17 @@ func TestInitializationFails(t *testing.T) {
 			stages: []placementv1.StageConfig{{Name: "one", LabelSelector: environment("canary")}, {Name: "two", LabelSelector: &metav1.LabelSelector{}}},
 			want:   `is in the stages "one" and "two"`,
 		},
-		"gap": {stages: []placementv1.StageConfig{{Name: "one", LabelSelector: environment("canary")}}, want: "total 1, showing up to 10: mistakes-member2"},
+		"gap": {stages: []placementv1.StageConfig{{Name: "one", LabelSelector: environment("canary")}}, want: "total 1, showing up to 10: " + f.cluster("member2")},
 		"unsortable": {
 			stages: []placementv1.StageConfig{{Name: "one", LabelSelector: &metav1.LabelSelector{}, SortingLabelKey: ptr.To("environment")}},
-			want:   `label environment="canary" of cluster "mistakes-member1" is not an integer`,
+			want:   fmt.Sprintf(`label environment="canary" of cluster %q is not an integer`, f.cluster("member1")),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f.create(&placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: "mistakes-" + name}, Spec: placementv1.UpdateStrategySpec{Stages: tc.stages}})
-			r := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "mistakes-" + name}, Spec: placementv1.UpdateRunSpec{
-				PlacementName: f.name, StagedUpdateStrategyName: "mistakes-" + name, State: placementv1.UpdateRunStateRun}}
+			f.create(&placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-" + name}, Spec: placementv1.UpdateStrategySpec{Stages: tc.stages}})
+			r := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-" + name}, Spec: placementv1.UpdateRunSpec{
+				PlacementName: f.name, StagedUpdateStrategyName: f.name + "-" + name, State: placementv1.UpdateRunStateRun}}
 			f.create(r)
 			f.await(r, placementv1.ConditionInitialized, "False/UpdateRunInitializedFailed")
 			if got := message(r.Status.Conditions, placementv1.ConditionInitialized); !strings.Contains(got, tc.want) {
@@ -325,7 +328,7 @@ func tenClusters(t *testing.T, name string) *fixture {
 	for _, stage := range []string{"one", "two", "three"} {
 		stages = append(stages, placementv1.StageConfig{Name: stage, LabelSelector: environment(stage), MaxConcurrency: ptr.To(intstr.FromString("50%"))})
 	}
-	f.create(&placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: placementv1.UpdateStrategySpec{Stages: stages}})
+	f.create(&placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: placementv1.UpdateStrategySpec{Stages: stages}})
 	return f
 }
 

@@ -1,0 +1,128 @@
+package updaterun
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+func TestUpdatingTook(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	started := func(before time.Duration) []metav1.Condition {
+		return []metav1.Condition{{Type: placementv1.ConditionStarted, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-before))}}
+	}
+	stage := func(counts *placementv1.StageClusterCounts, rows ...[]metav1.Condition) *placementv1.StageUpdatingStatus {
+		s := &placementv1.StageUpdatingStatus{ClusterCounts: counts, StartTime: ptr.To(metav1.NewTime(now.Add(-time.Hour)))}
+		for _, conditions := range rows {
+			s.Clusters = append(s.Clusters, placementv1.ClusterUpdatingStatus{Conditions: conditions})
+		}
+		return s
+	}
+	under := &placementv1.StageClusterCounts{Total: 2, Succeeded: 1, Updating: 1}
+	all := &placementv1.StageClusterCounts{Total: 2, Succeeded: 1, Skipped: 1}
+	cases := map[string]struct {
+		was, is *placementv1.StageUpdatingStatus
+		want    time.Duration
+		wantOK  bool
+	}{
+		"not done":                 {was: stage(under), is: stage(under)},
+		"was done before":          {was: stage(all), is: stage(all)},
+		"no clusters":              {was: stage(nil), is: stage(nil)},
+		"all skipped":              {was: stage(under), is: stage(&placementv1.StageClusterCounts{Total: 2, Skipped: 2})},
+		"from the first start":     {was: stage(under), is: stage(all, started(time.Minute), started(2*time.Minute), nil), want: 2 * time.Minute, wantOK: true},
+		"rows without conditions":  {was: stage(under), is: stage(all, nil, nil), want: time.Hour, wantOK: true},
+		"never came to the stage?": {was: stage(under), is: &placementv1.StageUpdatingStatus{ClusterCounts: all}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, ok := updatingTook(tc.was, tc.is, now); got != tc.want || ok != tc.wantOK {
+				t.Errorf("got %s, %t; want %s, %t", got, ok, tc.want, tc.wantOK)
+			}
+		})
+	}
+}
+
+// TestMetricLabels keeps names of objects out of metrics: each would be a series for ever.
+func TestMetricLabels(t *testing.T) {
+	t.Parallel()
+	statusChanged.WithLabelValues("k", "s", "c", "st", "r", "none").Set(1)
+	approvalLatency.WithLabelValues("k", "beforeStage").Observe(1)
+	stageDuration.WithLabelValues("k").Observe(1)
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatalf("gather metrics: %v", err)
+	}
+	seen := 0
+	for _, family := range families {
+		if !strings.HasPrefix(family.GetName(), "fleet_workload_update_run_") {
+			continue
+		}
+		seen++
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "name" || label.GetName() == "namespace" {
+					t.Errorf("%s has label %s", family.GetName(), label.GetName())
+				}
+			}
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d metrics of update runs, want 3", seen)
+	}
+}
+
+func TestTellCutsLongNotes(t *testing.T) {
+	t.Parallel()
+	recorder := events.NewFakeRecorder(1)
+	c := &Controller{Recorder: recorder}
+	c.tell(&placementv1.ClusterStagedUpdateRun{}, []engine.Event{{Type: "Warning", Reason: "R", Message: strings.Repeat("ä%s", 600)}})
+	got := <-recorder.Events
+	if len(got) > 1024 || !strings.HasPrefix(got, "Warning R ä%sä%s") || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+func TestStaleErrors(t *testing.T) {
+	t.Parallel()
+	conflict := fmt.Errorf("write: %w", apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("changed")))
+	other := errors.New("no route to host")
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"conflict":           {err: conflict, want: true},
+		"conflicts":          {err: errors.Join(conflict, nil, fmt.Errorf("update: %w", errGone)), want: true},
+		"something else":     {err: other},
+		"something else too": {err: errors.Join(conflict, other)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := each(tc.err, isStale); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSoonest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range [][3]time.Duration{{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {5, 3, 3}, {3, 5, 3}} {
+		if got := soonest(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("soonest(%d, %d) is %d, want %d", tc[0], tc[1], got, tc[2])
+		}
+	}
+}
