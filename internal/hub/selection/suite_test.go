@@ -26,6 +26,7 @@ var hub *rest.Config
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // that an old API is deprecated
 	os.Exit(framework.RunWithAPIServer(m, &hub))
 }
 

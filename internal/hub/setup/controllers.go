@@ -72,6 +72,8 @@ type liveClients struct {
 }
 
 func newLiveClients(config *rest.Config) (*liveClients, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // that what a namespace holds is of an old API is no news, and said each time
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client for the hub: %w", err)
