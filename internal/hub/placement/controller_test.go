@@ -273,6 +273,67 @@ func TestFailingDiscovery(t *testing.T) {
 	f.Eventually(f.condition("dead", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
 }
 
+// TestLatestDeletedByHand: where clusters follow the latest revision, they do not go back when somebody deletes it.
+func TestLatestDeletedByHand(t *testing.T) {
+	f := newFleet(t, "hand1")
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: hand}}`)
+	f.place("hand", rolling, namespaceSelector("hand"))
+	f.Eventually(f.condition("hand", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	f.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: hand}}`)
+	f.Eventually(func() string { return f.placement("hand").Status.ObservedResourceIndex }).WithTimeout(patience).Should(Equal("1"))
+	f.Eventually(f.condition("hand", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	latest := &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "hand-1-snapshot"}}
+	f.Expect(f.Delete(t.Context(), latest)).To(Succeed())
+	f.Eventually(func() []string { return f.snapshots("hand") }).WithTimeout(patience).Should(Equal([]string{"hand-0-snapshot", "hand-2-snapshot"}))
+	f.Eventually(func() string { return f.placement("hand").Status.ObservedResourceIndex }).WithTimeout(patience).Should(Equal("2"))
+	f.Eventually(f.condition("hand", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	if got := f.placement("hand").Status.SelectedResourceCount; got != 2 {
+		t.Errorf("%d objects are selected, want 2", got)
+	}
+	old := &placementv1.ClusterResourceSnapshot{}
+	f.Expect(f.Get(t.Context(), client.ObjectKey{Name: "hand-0-snapshot"}, old)).To(Succeed())
+	if old.Labels[placementv1.LabelIsLatestSnapshot] != "false" {
+		t.Error("the older revision became the latest")
+	}
+}
+
+// TestFewStatusWrites: however often clusters change, the status is written at most once in a while.
+func TestFewStatusWrites(t *testing.T) {
+	const clusters = 12
+	var members []string
+	for i := range clusters {
+		members = append(members, fmt.Sprintf("few%d", i))
+	}
+	f := newFleet(t, members...)
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: few}}`)
+	begin := time.Now()
+	f.place("few", rolling, namespaceSelector("few"))
+	w, err := f.Watch(t.Context(), &placementv1.ClusterResourcePlacementList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: f.placement("few").ResourceVersion}})
+	f.Expect(err).NotTo(HaveOccurred())
+	defer w.Stop()
+	f.Eventually(f.condition("few", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	for _, member := range members {
+		f.set(func() { f.refuse[member] = "no" })
+	}
+	f.Eventually(func() int32 { return f.placement("few").Status.ClusterSummary.Failed }).WithTimeout(patience).Should(BeEquivalentTo(clusters))
+	last := f.placement("few").ResourceVersion
+	writes := 0
+	for event := range w.ResultChan() {
+		p, ok := event.Object.(*placementv1.ClusterResourcePlacement)
+		if !ok || p.Name != "few" {
+			continue
+		}
+		writes++
+		if p.ResourceVersion == last {
+			break
+		}
+	}
+	// One more for the first, and one for the finalizer.
+	if most := int(time.Since(begin)/(250*time.Millisecond)) + 2; writes > most {
+		t.Errorf("%d writes in %s, want at most %d", writes, time.Since(begin), most)
+	}
+}
+
 func TestDeletion(t *testing.T) {
 	f := newFleet(t, "del1", "del2")
 	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: del}}`)

@@ -42,6 +42,9 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if m.revision != nil && (in.Latest == nil || in.Latest.Index < m.revision.Index) && now.Sub(m.revised) < catchUp {
 		return m.revised.Add(catchUp).Sub(now), nil // the snapshot's event brings the next pass, or else it is gone again
 	}
+	if again, err := c.repair(ctx, key, p, groups, m); err != nil || again > 0 {
+		return again, err
+	}
 	c.describe(ctx, p, &in)
 	status := rollup.Status(in)
 	if err := c.write(ctx, key, p, status, m); err != nil {
@@ -79,13 +82,26 @@ func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.P
 		return groups, nil
 	}
 	in.Latest = &rollup.Revision{Index: latest.Index, Created: created[latest.Master]}
-	if len(latest.Latest) == 0 {
-		// Somebody is about to make a newer one, which this waits for, or a hub stopped while it did.
-		if err := c.Snapshots.RepairLatest(ctx, p); err != nil {
-			return nil, err
-		}
-	}
 	return groups, nil
+}
+
+// repair sees to it that the newest revision is what it is said to be: a hub that stopped between two writes may have
+// left no latest one, and people may have deleted it. Where update runs move the clusters the label is for people and tools,
+// and goes to the newest that is left. Otherwise clusters follow the label, so an older revision never gets it: what is
+// selected is looked at again. It returns when to do so.
+func (c *Controller) repair(ctx context.Context, key model.Key, p placementv1.PlacementObject, groups []snapshot.Group, m *memory) (time.Duration, error) {
+	latest := snapshot.Latest(groups)
+	switch external := p.PlacementSpec().IsExternal(); {
+	case external && (latest == nil || len(latest.Latest) > 0):
+		return 0, nil
+	case external:
+		return 0, c.Snapshots.RepairLatest(ctx, p)
+	case m.revision == nil || (latest != nil && latest.Index >= m.revision.Index && len(latest.Latest) > 0):
+		return 0, nil
+	}
+	m.revision = nil
+	c.quiet.touch(key)
+	return quietFor, nil
 }
 
 // describe fills in the contents of the snapshot that the status tells of. What the status has of it stays true, since a
