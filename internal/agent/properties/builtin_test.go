@@ -1,0 +1,112 @@
+package properties
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/fleetwright/fleetwright/test/framework"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var member *rest.Config
+
+func TestMain(m *testing.M) { os.Exit(framework.RunWithMemberAPIServer(m, &member)) }
+
+// TestManyPods: the public system stops counting at a hundred.
+func TestManyPods(t *testing.T) {
+	const pods = 150
+	c := framework.Client(t, member)
+	n := node("n1", nil)
+	n.UID = ""
+	if err := c.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	n.Status.Capacity, n.Status.Allocatable = resources("200", "400Gi"), resources("190", "390Gi")
+	if err := c.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string, change func(*corev1.Pod)) *corev1.Pod {
+		t.Helper()
+		p := with(pod(name, resources("1", "1Gi")), change)
+		p.UID = ""
+		if err := c.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for i := range pods {
+		create("p"+strconv.Itoa(i), func(*corev1.Pod) {})
+	}
+	create("waits", func(p *corev1.Pod) { p.Spec.NodeName = "" })
+
+	clock := clocktesting.NewFakeClock(time.Now())
+	b := NewBuiltin(member, clock)
+	changed := make(chan struct{}, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.Start(ctx, func() { changed <- struct{}{} }) }()
+	defer func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	await := func(cpu, memory string) {
+		t.Helper()
+		deadline := time.After(framework.Patience)
+		var got map[string]string
+		for {
+			select {
+			case <-changed:
+			case <-deadline:
+				t.Fatalf("available is %v, want cpu %s and memory %s", got, cpu, memory)
+			}
+			report, _ := b.Report()
+			if got = texts(report.Available); got["cpu"] == cpu && got["memory"] == memory {
+				return
+			}
+		}
+	}
+	await("40", "240Gi")
+	report, _ := b.Report()
+	if diff := cmp.Diff(map[string]string{"cpu": "200", "memory": "400Gi"}, texts(report.Capacity)); diff != "" {
+		t.Errorf("capacity (-want +got):\n%s", diff)
+	}
+
+	// A change is told of when changes have been gathered for a while.
+	ended := &corev1.Pod{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "p0"}, ended); err != nil {
+		t.Fatal(err)
+	}
+	ended.Status.Phase = corev1.PodSucceeded
+	if err := c.Status().Update(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	for !clock.HasWaiters() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	select {
+	case <-changed:
+		t.Error("a change is told of before others could be gathered with it")
+	default:
+	}
+	stepping := time.NewTicker(20 * time.Millisecond)
+	defer stepping.Stop()
+	go func() {
+		for range stepping.C {
+			if ctx.Err() != nil {
+				return
+			}
+			clock.Step(time.Second)
+		}
+	}()
+	await("41", "241Gi")
+}
