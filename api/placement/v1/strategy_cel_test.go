@@ -87,6 +87,7 @@ func TestMaxConcurrency(t *testing.T) {
 	for value, refused := range map[string]string{
 		"0":      "maxConcurrency must be at least 1",
 		"-1":     "maxConcurrency must be at least 1",
+		"99999999999": "maxConcurrency must be at most 1000000",
 		"0%":     "maxConcurrency in body should match",
 		"101%":   "maxConcurrency in body should match",
 		"1.5%":   "maxConcurrency in body should match",

@@ -43,12 +43,13 @@ type StageConfig struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="sortingLabelKey must be a label key, such as order or example.com/order"
 	SortingLabelKey *string `json:"sortingLabelKey,omitempty"`
-	// maxConcurrency is how many clusters of the stage may be in flight at once: a number of at least 1, or a percentage of
+	// maxConcurrency is how many clusters of the stage may be in flight at once: a number from 1 to 1000000, or a percentage of
 	// the stage's clusters from 1% to 100%, rounded down, but never less than one cluster. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="maxConcurrency must be at least 1"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxConcurrency must be at most 1000000"
 	// +kubebuilder:validation:Pattern="^(100|[1-9][0-9]?)%$"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
 	// beforeStageTasks hold the stage's first cluster back; at most one Approval.
