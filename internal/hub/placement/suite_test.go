@@ -42,7 +42,7 @@ import (
 )
 
 // patience is how long a test waits for one thing.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // hub leads to the API server that the tests share. They run one after the other.
 var hub *rest.Config
