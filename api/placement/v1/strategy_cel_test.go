@@ -85,17 +85,17 @@ func TestMaxConcurrency(t *testing.T) {
 		cases[accepted] = apitest.Case{Create: stage("maxConcurrency: " + accepted)}
 	}
 	for value, refused := range map[string]string{
-		"0":      "maxConcurrency must be at least 1",
-		"-1":     "maxConcurrency must be at least 1",
+		"0":           "maxConcurrency must be at least 1",
+		"-1":          "maxConcurrency must be at least 1",
 		"99999999999": "maxConcurrency must be at most 1000000",
-		"0%":     "maxConcurrency in body should match",
-		"101%":   "maxConcurrency in body should match",
-		"1.5%":   "maxConcurrency in body should match",
-		"half":   "maxConcurrency in body should match",
-		`"5"`:    "maxConcurrency in body should match",
-		"01%":    "maxConcurrency in body should match",
-		"1.5":    "must be of type integer,string",
-		"[1, 2]": "must be of type integer,string",
+		"0%":          "maxConcurrency in body should match",
+		"101%":        "maxConcurrency in body should match",
+		"1.5%":        "maxConcurrency in body should match",
+		"half":        "maxConcurrency in body should match",
+		`"5"`:         "maxConcurrency in body should match",
+		"01%":         "maxConcurrency in body should match",
+		"1.5":         "must be of type integer,string",
+		"[1, 2]":      "must be of type integer,string",
 	} {
 		cases[value] = apitest.Case{Create: stage("maxConcurrency: " + value), Refused: refused}
 	}

@@ -181,7 +181,9 @@ func TestTellsWhatIsInTheWay(t *testing.T) {
 			_, done := establish(t, ctx, o)
 			eventually(t, "it says "+tc.want, func() bool { return strings.Contains(l.text(), tc.want) })
 			stop()
-			<-done
+			if err := <-done; err == nil {
+				t.Error("it joined")
+			}
 			if strings.Contains(l.text(), "secret") {
 				t.Errorf("the token is in the log: %s", l.text())
 			}

@@ -83,12 +83,6 @@ func pemOf(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: cert.Raw})
 }
 
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
 // hub is a hub's API server behind a front that knows agents by certificates of the test's authority: the server behind it
 // knows only its own. The test plays the hub's controllers.
 type hub struct {
