@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// abandonedAfter is how much older than the latest revision the last object of one without a master must be to count as
+// abandoned. Until then another hub, from which this one took over, might still be about to make the master.
+const abandonedAfter = time.Hour
 
 // Group is one revision: a master snapshot and the further parts that share its index.
 type Group struct {
@@ -24,6 +29,8 @@ type Group struct {
 	Latest []string
 	// LastAvailable tells that this was the last revision that was available in every selected cluster.
 	LastAvailable bool
+	// Created is when the last of its objects was made, by the API server's clock.
+	Created time.Time
 }
 
 // Complete tells whether the revision can be used: all of its objects exist. The master is made last, so only a part
@@ -57,6 +64,9 @@ func Groups[T metav1.Object](objects []T) []Group {
 }
 
 func (g *Group) add(o metav1.Object) {
+	if created := o.GetCreationTimestamp().Time; created.After(g.Created) {
+		g.Created = created
+	}
 	if o.GetLabels()[placementv1.LabelIsLatestSnapshot] == "true" {
 		g.Latest = append(g.Latest, o.GetName())
 	}
@@ -93,8 +103,8 @@ func Next(groups []Group, inUse ...int) int {
 }
 
 // Prune returns the revisions to delete so that at most limit remain, the oldest first. The latest stays, and so does one
-// that is in use or was the last to be available everywhere, beyond the limit if need be. What a writer left half-made
-// below the latest goes as well, and does not count.
+// that is in use or was the last to be available everywhere, beyond the limit if need be. What a hub left half-made long
+// before the latest goes as well, and does not count.
 func Prune(groups []Group, limit int, inUse func(index int) bool) []Group {
 	latest := Latest(groups)
 	if latest == nil {
@@ -107,14 +117,14 @@ func Prune(groups []Group, limit int, inUse func(index int) bool) []Group {
 		if g.Index > latest.Index { // being made
 			continue
 		}
-		abandoned := g.Master == ""
-		if !abandoned {
+		kept := latest.Created.Sub(g.Created) < abandonedAfter
+		if g.Master != "" {
 			seen++
+			kept = seen <= limit || g.LastAvailable
 		}
-		if inUse(g.Index) || g.LastAvailable || (!abandoned && seen <= limit) {
-			continue
+		if !kept && !inUse(g.Index) {
+			doomed = append(doomed, g)
 		}
-		doomed = append(doomed, g)
 	}
 	slices.Reverse(doomed)
 	return doomed

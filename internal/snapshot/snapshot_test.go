@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -136,11 +137,13 @@ func object(index int, sub int, count int, marks ...string) *metav1.PartialObjec
 
 func TestGroups(t *testing.T) {
 	stray := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "stray", Labels: map[string]string{placementv1.LabelResourceIndex: "x"}}}
+	second := object(2, -1, 1, "latest")
+	second.CreationTimestamp = metav1.Unix(9, 0)
 	groups := snapshot.Groups([]*metav1.PartialObjectMetadata{
-		object(10, 1, 0), object(2, -1, 1, "latest"), object(10, 0, 0), stray, object(9, 0, 0), object(9, -1, 3, "available"), object(10, -1, 3),
+		object(10, 1, 0), second, object(10, 0, 0), stray, object(9, 0, 0), object(9, -1, 3, "available"), object(10, -1, 3),
 	})
 	want := []snapshot.Group{
-		{Index: 2, Master: "p-2-snapshot", Hash: "hash2", Count: 1, Latest: []string{"p-2-snapshot"}},
+		{Index: 2, Created: time.Unix(9, 0), Master: "p-2-snapshot", Hash: "hash2", Count: 1, Latest: []string{"p-2-snapshot"}},
 		{Index: 9, Master: "p-9-snapshot", Parts: []string{"p-9-0"}, Hash: "hash9", Count: 3, LastAvailable: true},
 		{Index: 10, Master: "p-10-snapshot", Parts: []string{"p-10-0", "p-10-1"}, Hash: "hash10", Count: 3},
 	}
@@ -165,10 +168,14 @@ func TestPrune(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var objects []*metav1.PartialObjectMetadata
 		used := map[int]bool{}
+		now := time.Unix(0, 0)
 		for index := range rapid.IntRange(0, 12).Draw(t, "revisions") {
 			parts := rapid.IntRange(0, 2).Draw(t, "parts")
+			now = now.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "minutes")) * time.Minute)
 			for sub := range parts {
-				objects = append(objects, object(index, sub, 0))
+				o := object(index, sub, 0)
+				o.CreationTimestamp = metav1.NewTime(now)
+				objects = append(objects, o)
 			}
 			used[index] = rapid.Bool().Draw(t, "used")
 			if rapid.IntRange(0, 4).Draw(t, "master") > 0 {
@@ -176,7 +183,9 @@ func TestPrune(t *testing.T) {
 				if rapid.IntRange(0, 5).Draw(t, "available") == 0 {
 					marks = append(marks, "available")
 				}
-				objects = append(objects, object(index, -1, parts+1, marks...))
+				o := object(index, -1, parts+1, marks...)
+				o.CreationTimestamp = metav1.NewTime(now)
+				objects = append(objects, o)
 			}
 		}
 		groups := snapshot.Groups(objects)
@@ -198,8 +207,8 @@ func TestPrune(t *testing.T) {
 				if gone[g.Index] {
 					t.Fatalf("revision %d is the latest, or being made", g.Index)
 				}
-			case g.Master == "" && !used[g.Index] && !gone[g.Index]:
-				t.Fatalf("revision %d was abandoned and is kept", g.Index)
+			case g.Master == "" && !used[g.Index] && gone[g.Index] != (latest.Created.Sub(g.Created) >= time.Hour):
+				t.Fatalf("revision %d, half-made %s before the latest: gone %t", g.Index, latest.Created.Sub(g.Created), gone[g.Index])
 			case g.Master != "" && !gone[g.Index] && !used[g.Index] && !g.LastAvailable && kept >= limit:
 				t.Fatalf("revision %d is kept beyond the limit", g.Index)
 			case g.Master != "" && gone[g.Index] && kept < limit:

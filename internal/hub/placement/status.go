@@ -92,16 +92,28 @@ func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.P
 func (c *Controller) repair(ctx context.Context, key model.Key, p placementv1.PlacementObject, groups []snapshot.Group, m *memory) (time.Duration, error) {
 	latest := snapshot.Latest(groups)
 	switch external := p.PlacementSpec().IsExternal(); {
-	case external && (latest == nil || len(latest.Latest) > 0):
+	case external && (latest == nil || labelled(groups) == latest.Master):
 		return 0, nil
 	case external:
 		return 0, c.Snapshots.RepairLatest(ctx, p)
-	case m.revision == nil || (latest != nil && latest.Index >= m.revision.Index && len(latest.Latest) > 0):
+	case m.revision == nil || (latest != nil && latest.Index >= m.revision.Index && labelled(groups) == latest.Master):
 		return 0, nil
 	}
 	m.revision = nil
 	c.quiet.touch(key)
 	return quietFor, nil
+}
+
+// labelled is the name of the one snapshot that is labelled as the latest; "" where there is none, or more than one.
+func labelled(groups []snapshot.Group) string {
+	var all []string
+	for i := range groups {
+		all = append(all, groups[i].Latest...)
+	}
+	if len(all) != 1 {
+		return ""
+	}
+	return all[0]
 }
 
 // describe fills in the contents of the snapshot that the status tells of. What the status has of it stays true, since a

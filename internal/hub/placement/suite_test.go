@@ -171,11 +171,7 @@ func (f *fleet) create(o client.Object) {
 	if err := f.Create(f.t.Context(), o); err != nil {
 		f.t.Fatalf("create %T %s: %v", o, o.GetName(), err)
 	}
-	f.t.Cleanup(func() {
-		if err := f.Delete(framework.CleanupContext(f.t), o); client.IgnoreNotFound(err) != nil {
-			f.t.Errorf("delete %T %s: %v", o, o.GetName(), err)
-		}
-	})
+	f.t.Cleanup(func() { framework.Remove(f.t, f, o) })
 }
 
 // apply creates objects given as YAML documents.

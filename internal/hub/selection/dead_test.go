@@ -13,7 +13,7 @@ import (
 
 // withDeadAPI registers an API group that nothing serves, waits until the API server has found that out, and takes the
 // group away again when the test ends.
-func withDeadAPI(t *testing.T, c client.Client, group string) *rest.Config {
+func withDeadAPI(t *testing.T, c client.WithWatch, group string) *rest.Config {
 	t.Helper()
 	service := strings.ReplaceAll(group, ".", "-")
 	create(t, c, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.`+group+`}, spec: {group: `+group+

@@ -17,7 +17,7 @@ import (
 )
 
 func TestNamespaceWithContent(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: content, labels: {team: a}}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: z, namespace: content}, data: {key: value}}`,
@@ -73,7 +73,7 @@ func TestNamespaceWithContent(t *testing.T) {
 }
 
 func TestManyObjects(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: many}}`)
 	const n = 600
 	for i := range n {
@@ -95,7 +95,7 @@ func TestManyObjects(t *testing.T) {
 }
 
 func TestSelectors(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: one, labels: {pick: "yes"}}}`,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: platform, labels: {pick: "yes"}}}`,
@@ -170,7 +170,7 @@ func TestSelectors(t *testing.T) {
 
 // TestTooLarge: an object that no snapshot could hold is the author's to make smaller.
 func TestTooLarge(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: large}}`)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "large", Namespace: "large"}, Data: map[string][]byte{"k": make([]byte, 1<<20)}}
 	secret.Annotations = map[string]string{"filler": strings.Repeat("<", 100_000)}
@@ -187,7 +187,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: unread}}`,
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: some}, rules: [{apiGroups: [""], resources: [namespaces, configmaps], verbs: [get, list]}]}`,
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: some}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: somebody}]}`,

@@ -1,7 +1,6 @@
 package selection_test
 
 import (
-	"context"
 	"os"
 	"testing"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/fleetwright/fleetwright/internal/snapshot"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -43,8 +42,8 @@ func newSelector(t *testing.T, config *rest.Config) *selection.Selector {
 	return &selection.Selector{Discovery: d, Client: objects, Rules: placement.Rules{SkippedNamespaces: []string{"platform"}}}
 }
 
-// create creates objects given as YAML documents, and deletes them when the test ends.
-func create(t *testing.T, c client.Client, documents ...string) {
+// create creates objects given as YAML documents, and removes them when the test ends.
+func create(t *testing.T, c client.WithWatch, documents ...string) {
 	t.Helper()
 	for _, document := range documents {
 		o := &unstructured.Unstructured{}
@@ -54,22 +53,28 @@ func create(t *testing.T, c client.Client, documents ...string) {
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
 		}
-		t.Cleanup(func() { remove(framework.CleanupContext(t), t, c, o) })
+		t.Cleanup(func() { remove(t, c, o) })
 	}
 }
 
-func remove(ctx context.Context, t *testing.T, c client.Client, o *unstructured.Unstructured) {
+func remove(t *testing.T, c client.WithWatch, o *unstructured.Unstructured) {
 	t.Helper()
-	if err := c.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-		t.Errorf("delete %s %s: %v", o.GetKind(), o.GetName(), err)
+	if len(o.GetFinalizers()) > 0 && o.GetKind() != "CustomResourceDefinition" {
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := c.Patch(framework.CleanupContext(t), o, free); client.IgnoreNotFound(err) != nil {
+			t.Errorf("let %s %s go: %v", o.GetKind(), o.GetName(), err)
+		}
 	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); apierrors.IsNotFound(err) {
-		return
+	framework.Remove(t, c, o)
+}
+
+func newClient(t *testing.T) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(hub, client.Options{Scheme: framework.Scheme()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	o.SetFinalizers(nil)
-	if err := c.Update(ctx, o); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		t.Errorf("let %s %s go: %v", o.GetKind(), o.GetName(), err)
-	}
+	return c
 }
 
 func placementOf(selectors ...placementv1.ResourceSelector) placementv1.PlacementObject {

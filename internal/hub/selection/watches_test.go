@@ -10,7 +10,6 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
-	"github.com/fleetwright/fleetwright/test/framework"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +86,7 @@ func settled(t *testing.T, w *selection.Watches, n *told, name string) {
 }
 
 func TestWatches(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: mine, labels: {pick: "yes"}}}`,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}`,
@@ -151,7 +150,7 @@ func TestWatches(t *testing.T) {
 
 // TestChangeWhileSelecting: what changes after it was read, and before the watches know that it is selected, is not lost.
 func TestChangeWhileSelecting(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	create(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: late}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: marker}}`)
 	w, n := startWatches(t)
 	w.Set(placement.Key{Name: "marker"}, interest(t, []string{"marker"}, namespaceSelector("marker")))
@@ -178,7 +177,7 @@ const widgets = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefin
 // TestKindAddedLater: a placement of an unknown kind is told when the kind is served, and then of its objects; and when it
 // vanishes.
 func TestKindAddedLater(t *testing.T) {
-	c := framework.Client(t, hub)
+	c := newClient(t)
 	w, n := startWatches(t)
 	key := placement.Key{Name: "widgets"}
 	p := placementOf(placementv1.ResourceSelector{Group: "selection.example.com", Version: "v1", Kind: "Widget"})

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -28,15 +29,12 @@ func (s *Store) prune(ctx context.Context, p placementv1.PlacementObject, stock 
 		return fmt.Errorf("find out which resource snapshots are in use: %w", err)
 	}
 	for _, group := range snapshot.Prune(stock.groups, limit, needed.Has) {
-		// Without its master a revision is not used by anybody, so the master goes first.
-		if group.Master != "" {
-			if err := s.delete(ctx, stock.objects[group.Master]); err != nil {
-				return err
-			}
-		}
-		for _, part := range group.Parts {
-			if err := s.delete(ctx, stock.objects[part]); err != nil {
-				return err
+		// The master goes last: it is what tells a revision whose deletion was interrupted from one that is being made.
+		for _, name := range slices.Concat(group.Parts, []string{group.Master}) {
+			if o := stock.objects[name]; o != nil {
+				if err := s.delete(ctx, o); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -96,10 +96,13 @@ func (s *Store) store(ctx context.Context, p placementv1.PlacementObject, select
 		if !made {
 			continue
 		}
-		revision := Revision{Index: index, Name: placement.ResourceSnapshotName(p.GetName(), index), New: true}
 		if stock, err = s.stock(ctx, p); err != nil {
-			return revision, err
+			return Revision{}, err
 		}
+		if latest = snapshot.Latest(stock.groups); latest == nil || latest.Index != index {
+			continue // somebody made a newer one meanwhile; only the newest is the latest
+		}
+		revision := Revision{Index: index, Name: latest.Master, New: true}
 		return revision, s.prune(ctx, p, stock)
 	}
 	return Revision{}, fmt.Errorf("make a resource snapshot of %s: somebody else made one each of %d times", p.GetName(), attempts)

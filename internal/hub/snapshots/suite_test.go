@@ -56,7 +56,30 @@ func newFixture(t *testing.T, name string) *fixture {
 	if err := c.Create(t.Context(), f.p); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { f.removeAll(c) })
 	return f
+}
+
+// removeAll removes the placement and what was made for it.
+func (f *fixture) removeAll(c client.WithWatch) {
+	f.t.Helper()
+	ctx := framework.CleanupContext(f.t)
+	kinds, key := placement.ClusterKinds(), client.ObjectKeyFromObject(f.p)
+	snapshots, err := listing.ResourceSnapshots(ctx, c, kinds, key)
+	if err != nil {
+		f.t.Error(err)
+	}
+	bindings, err := listing.Bindings(ctx, c, kinds, key)
+	if err != nil {
+		f.t.Error(err)
+	}
+	for _, s := range snapshots {
+		framework.Remove(f.t, c, s)
+	}
+	for _, b := range bindings {
+		framework.Remove(f.t, c, b)
+	}
+	framework.Remove(f.t, c, f.p)
 }
 
 // Select plays the selection.
