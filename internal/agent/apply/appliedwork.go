@@ -183,8 +183,8 @@ func (p *pass) records() []placementv1.AppliedResourceMeta {
 		}
 		before, had := old[m.key]
 		delete(old, m.key)
-		// An object of somebody else's is not recorded: what is not recorded is never removed.
-		if m.reason == placementv1.ReasonManifestFailedToTakeOver {
+		// An object of somebody else's is not recorded: what is not recorded is never removed. One that was ours stays so.
+		if m.reason == placementv1.ReasonManifestFailedToTakeOver && !had {
 			continue
 		}
 		r := placementv1.AppliedResourceMeta{WorkResourceIdentifier: m.id}

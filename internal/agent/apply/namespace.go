@@ -14,9 +14,10 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// strangers names what is in a namespace and was not placed, is not owned by what was, directly or through others, is not
-// about to be collected, and is not what every namespace has.
-func (a *Applier) strangers(ctx context.Context, namespace string) ([]string, error) {
+// strangers names what is in a namespace and was not placed by the AppliedWork with that UID, is not owned by what was,
+// directly or through others, and is not what every namespace has. What is about to be collected is a stranger too, for as
+// long as it is there.
+func (a *Applier) strangers(ctx context.Context, namespace string, owner types.UID) ([]string, error) {
 	client, err := metadata.NewForConfig(a.Member)
 	if err != nil {
 		return nil, fmt.Errorf("make a metadata client for the member: %w", err)
@@ -43,7 +44,7 @@ func (a *Applier) strangers(ctx context.Context, namespace string) ([]string, er
 			}
 		}
 	}
-	return outsiders(all), nil
+	return outsiders(all, owner), nil
 }
 
 // contentResources are the resources that can be in a namespace. If the member cannot name them all, nothing is known of
@@ -86,24 +87,23 @@ func everywhere(resource schema.GroupResource, o *metav1.PartialObjectMetadata) 
 	return false
 }
 
-// outsiders are the objects that nothing of ours owns. One whose owner is an AppliedWork is ours; one whose owners are all
-// gone is about to be collected; one whose owner is in the namespace is what its owner is.
-func outsiders(all []metav1.PartialObjectMetadata) []string {
+// outsiders are the objects that nothing of the AppliedWork with that UID owns, directly or through others in the
+// namespace. An owner that is not among them, and be it because it is cluster-scoped, is not known to be ours.
+func outsiders(all []metav1.PartialObjectMetadata, owner types.UID) []string {
 	byUID := map[types.UID]*metav1.PartialObjectMetadata{}
 	for i := range all {
 		byUID[all[i].UID] = &all[i]
 	}
 	var outside func(o *metav1.PartialObjectMetadata, depth int) bool
 	outside = func(o *metav1.PartialObjectMetadata, depth int) bool {
-		owners := o.OwnerReferences
-		if len(owners) == 0 || depth > 10 {
+		if len(o.OwnerReferences) == 0 || depth > 10 {
 			return true
 		}
-		for _, owner := range owners {
-			if isAppliedWork(owner) {
-				return false
+		for _, reference := range o.OwnerReferences {
+			if reference.UID == owner {
+				continue
 			}
-			if above := byUID[owner.UID]; above != nil && outside(above, depth+1) {
+			if above := byUID[reference.UID]; above == nil || outside(above, depth+1) {
 				return true
 			}
 		}

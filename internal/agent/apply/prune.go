@@ -68,7 +68,11 @@ func (p *pass) prune(ctx context.Context) error {
 		}
 		switch {
 		case listedByAnother(works, p.work.Name, key):
-			p.forget(key) // it is, or will be, handed over in place
+			// It is, or will be, handed over in place. Until then nobody owns it, so that it cannot go with us.
+			if err := p.disown(ctx, &r.WorkResourceIdentifier, p.owner.UID); err != nil {
+				return err
+			}
+			p.forget(key)
 		case !complete:
 		case now.Sub(since) < grace:
 			p.lookAgain(grace - now.Sub(since))
@@ -191,7 +195,7 @@ func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceM
 // clearToRemove tells whether a namespace may be deleted. One in which there is anything that was not placed is released
 // once that has had its time to go.
 func (p *pass) clearToRemove(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey) (bool, error) {
-	strangers, err := p.strangers(ctx, key.name)
+	strangers, err := p.strangers(ctx, key.name, p.owner.UID)
 	if err != nil {
 		return false, err
 	}

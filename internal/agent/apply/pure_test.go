@@ -74,9 +74,9 @@ func TestOutsiders(t *testing.T) {
 	}
 	got := outsiders([]metav1.PartialObjectMetadata{
 		object("placed", ours), object("child", by("placed")), object("grandchild", by("child")), object("orphan", by("gone")),
-		object("stranger"), object("strangers-child", by("stranger")), object("namesake", metav1.OwnerReference{Kind: "AppliedWork", APIVersion: "example.com/v1", UID: "stranger"}),
-	})
-	if diff := cmp.Diff([]string{"Thing namesake", "Thing stranger", "Thing strangers-child"}, got); diff != "" {
+		object("stranger"), object("strangers-child", by("stranger")), object("others", metav1.OwnerReference{APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", UID: "another"}), object("namesake", metav1.OwnerReference{Kind: "AppliedWork", APIVersion: "example.com/v1", UID: "stranger"}),
+	}, "work")
+	if diff := cmp.Diff([]string{"Thing namesake", "Thing orphan", "Thing others", "Thing stranger", "Thing strangers-child"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

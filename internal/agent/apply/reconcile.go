@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -107,13 +108,9 @@ func (a *Applier) apply(ctx context.Context, work *placementv1.Work) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	failed := p.applyWaves(ctx)
-	if err := p.prune(ctx); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := p.record(ctx); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := p.report(ctx); err != nil {
+	// What cannot be given up yet must not keep the hub from hearing what was applied.
+	pruneErr := p.prune(ctx)
+	if err := errors.Join(p.record(ctx), p.report(ctx), pruneErr); err != nil {
 		return ctrl.Result{}, err
 	}
 	if failed {

@@ -7,6 +7,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,9 @@ func (a *Applier) remove(ctx context.Context, work *placementv1.Work) (ctrl.Resu
 	if work.Annotations[placementv1.AnnotationRemovalConfirmed] != "true" {
 		return ctrl.Result{}, p.reportRemoved(ctx, metav1.ConditionTrue, placementv1.ReasonRemovalNotConfirmed,
 			"The Work was deleted, but not by the hub's own wish: nothing is removed, and the Work that the hub makes again takes over what is there")
+	}
+	if answered(work) {
+		return ctrl.Result{}, nil
 	}
 	gone, err := p.removeEverything(ctx)
 	if err != nil {
@@ -42,6 +46,13 @@ func (a *Applier) remove(ctx context.Context, work *placementv1.Work) (ctrl.Resu
 	delete(a.memory, work.Name)
 	a.watches.set(work.Name, nil)
 	return ctrl.Result{}, nil
+}
+
+// answered tells whether the hub was told already that all of a Work was removed or released.
+func answered(work *placementv1.Work) bool {
+	c := meta.FindStatusCondition(work.Status.Conditions, placementv1.ConditionRemoved)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == work.Generation &&
+		(c.Reason == placementv1.ReasonResourcesRemoved || c.Reason == placementv1.ReasonResourcesReleased)
 }
 
 // removeEverything removes all that the Work has, and then its AppliedWork, and tells whether that is done.
