@@ -70,6 +70,7 @@ type Controller struct {
 	uid       types.UID // of the InternalMemberCluster that this membership began with
 	wroteFrom string    // resource version that our last write was based on: what still has it is stale
 	claimed   time.Time // when this, as a second cluster, last said that it is there
+	joined    bool
 	left      bool
 }
 
@@ -162,9 +163,14 @@ func (c *Controller) answer(ctx context.Context, imc *clusterv1.InternalMemberCl
 		return result, err
 	}
 	// After the hub was told: what was applied by a cluster that never said that it joined would not be waited for.
-	if err := c.Workloads.Activate(ctx, true); err != nil {
+	err = c.Workloads.Activate(ctx, true)
+	if !c.joined || err != nil {
+		joins.WithLabelValues(outcome(err)).Inc()
+	}
+	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("begin to apply Works: %w", err)
 	}
+	c.joined = true
 	return result, nil
 }
 
@@ -212,9 +218,11 @@ func (c *Controller) leave(ctx context.Context, imc *clusterv1.InternalMemberClu
 	joined := leaving(remaining)
 	switch {
 	case failed != nil:
+		leaves.WithLabelValues(outcome(failed)).Inc()
 		joined = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: clusterv1.ReasonAgentFailedToLeave, Message: failed.Error()}
 	case len(remaining) == 0:
 		c.left = true
+		leaves.WithLabelValues(outcome(nil)).Inc()
 		joined = gone(imc)
 	}
 	result, err := c.write(ctx, imc, joined)

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -97,6 +98,7 @@ func startAgent(t *testing.T, name, memberID string) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	name += "-" + rand.String(5) // so that a test can be repeated
 	ns := placement.MemberNamespace(name)
 	a := &agent{
 		t: t, name: name, hub: hub, clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), works: &workloads{}, over: make(chan string, 10),

@@ -13,6 +13,8 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -241,6 +243,27 @@ func TestRenewalThatFailsIsRepeated(t *testing.T) {
 	eventually(t, "the new certificate is in use", func() bool { return i.wire.current.Load() != first })
 }
 
+// TestClockAhead: to a clock that is far ahead of the hub's every certificate is old; it must not ask for one after the other.
+func TestClockAhead(t *testing.T) {
+	h, dir, l := newHub(t, "ahead"), t.TempDir(), &log{}
+	c := clocktesting.NewFakeClock(time.Now().Add(6 * 24 * time.Hour))
+	h.writeToken(filepath.Join(dir, "token"))
+	i, done := establish(t, t.Context(), h.options(dir, c, l))
+	h.issue(h.request(0), time.Now())
+	finish(t, done)
+	first := i.wire.current.Load()
+	go i.Run(t.Context()) //nolint:errcheck // it ends with the test
+	eventually(t, "it waits", c.HasWaiters)
+	c.Step(time.Second)
+	h.issue(h.request(1), time.Now())
+	eventually(t, "the new certificate is in use", func() bool { return i.wire.current.Load() != first })
+	eventually(t, "it waits again", c.HasWaiters)
+	c.Step(time.Hour)
+	if n := h.requests(); n != 2 {
+		t.Errorf("%d certificates were asked for", n)
+	}
+}
+
 func TestRefusedCertificate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster string
@@ -300,6 +323,10 @@ func TestNew(t *testing.T) {
 
 func TestStores(t *testing.T) {
 	c := framework.Client(t, admin)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "store-"}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
 	key, err := newKey()
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +334,7 @@ func TestStores(t *testing.T) {
 	want := &Credentials{Certificate: newAuthority(t).pem(), Key: key, Pending: key}
 	for name, store := range map[string]Store{
 		"folder": DirStore(filepath.Join(t.TempDir(), "a", "b")),
-		"Secret": &SecretStore{Client: c, Namespace: "default"},
+		"Secret": &SecretStore{Client: c, Namespace: namespace.Name},
 	} {
 		if got, err := store.Load(t.Context()); err != nil || !cmp.Equal(got, &Credentials{}) {
 			t.Errorf("%s: before anything was saved: %v, %v", name, got, err)

@@ -60,11 +60,23 @@ func (i *Identity) Run(ctx context.Context) error {
 	return nil
 }
 
+// afresh is the schedule with a new certificate. Were the agent's clock far ahead of the hub's, the new one would be due at
+// once as well; a tenth of its life has to pass all the same.
+func (i *Identity) afresh() schedule {
+	leaf := i.wire.current.Load().Leaf
+	soonest := i.Clock.Now().Add(leaf.NotAfter.Sub(leaf.NotBefore) / 10)
+	renew := i.wire.current.Load().renewAt()
+	if renew.Before(soonest) {
+		renew = soonest
+	}
+	return schedule{renew: renew, pause: shortestRenewal}
+}
+
 // keepFresh renews the certificate.
 func (i *Identity) keepFresh(ctx context.Context, s *schedule) {
 	err := i.renew(ctx)
 	if err == nil {
-		*s = schedule{renew: i.wire.current.Load().renewAt(), pause: shortestRenewal}
+		*s = i.afresh()
 		return
 	}
 	if ctx.Err() != nil {
@@ -88,8 +100,8 @@ func (i *Identity) readmit(ctx context.Context, s *schedule) {
 	if ctx.Err() != nil {
 		return
 	}
-	if now := i.wire.current.Load(); now != before {
-		*s = schedule{renew: now.renewAt(), pause: shortestRenewal}
+	if i.wire.current.Load() != before {
+		*s = i.afresh()
 		return
 	}
 	if s.unfit = err != nil; s.unfit {

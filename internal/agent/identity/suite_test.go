@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -302,7 +303,7 @@ func (h *hub) requests() int {
 	}
 	n := 0
 	for i := range list.Items {
-		if strings.HasPrefix(list.Items[i].Name, "fleetwright-"+h.cluster.Name+"-") {
+		if slices.Contains(clusterv1.CertificateRequestNames(h.cluster.Name, h.cluster.UID), list.Items[i].Name) {
 			n++
 		}
 	}

@@ -2,6 +2,7 @@ package properties
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"testing"
@@ -32,6 +33,12 @@ func TestManyPods(t *testing.T) {
 	if err := c.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // so that the test can be repeated
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(c.Delete(ctx, n), c.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0))); err != nil {
+			t.Error(err)
+		}
+	})
 	create := func(name string, change func(*corev1.Pod)) *corev1.Pod {
 		t.Helper()
 		p := with(pod(name, resources("1", "1Gi")), change)

@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -23,15 +24,15 @@ import (
 func TestRepairsWhatDrifts(t *testing.T) {
 	c := hub(t)
 	cluster := newMember(t, c, "drift", nil)
-	ns := "fleet-member-drift"
-	if cluster.Labels[clusterv1.LabelMemberName] != "drift" {
+	ns := placement.MemberNamespace(cluster.Name)
+	if cluster.Labels[clusterv1.LabelMemberName] != cluster.Name {
 		t.Errorf("the MemberCluster has the labels %v", cluster.Labels)
 	}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet-role-drift"}}
-	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet-rolebinding-drift"}}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet-role-" + cluster.Name}}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet-rolebinding-" + cluster.Name}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "fleet-bootstrap"}}
-	certificates := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fleetwright:member-certificates:drift"}}
-	lease, imc := leaseOf("drift"), internalOf("drift")
+	certificates := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "fleetwright:member-certificates:" + cluster.Name}}
+	lease, imc := leaseOf(cluster.Name), internalOf(cluster.Name)
 	for _, object := range []client.Object{role, binding, account, certificates, lease, imc} {
 		framework.Await(t, c, object, "exists", func(client.Object) bool { return true })
 	}
@@ -81,7 +82,7 @@ func TestRepairsWhatDrifts(t *testing.T) {
 	other.RoleRef.Name = "cluster-admin"
 	if err := c.Create(t.Context(), other); err == nil { // the controller may have been faster
 		framework.Await(t, c, certificates, "gives its own role again", func(b *rbacv1.ClusterRoleBinding) bool {
-			return b.RoleRef.Name == "fleetwright:member-certificates:drift"
+			return b.RoleRef.Name == "fleetwright:member-certificates:"+cluster.Name
 		})
 	}
 }
@@ -90,9 +91,10 @@ func TestRights(t *testing.T) {
 	c := hub(t)
 	cluster := newMember(t, c, "rights", nil)
 	framework.Await(t, c, bootstrapAccount(cluster), "exists", func(*corev1.ServiceAccount) bool { return true })
-	agentUser := clusterv1.AgentUser("rights", cluster.UID)
-	const bootstrapUser, ns = "system:serviceaccount:fleet-member-rights:fleet-bootstrap", "fleet-member-rights"
-	csr := clusterv1.CertificateRequestNames("rights", cluster.UID)[3]
+	agentUser := clusterv1.AgentUser(cluster.Name, cluster.UID)
+	ns := placement.MemberNamespace(cluster.Name)
+	bootstrapUser := "system:serviceaccount:" + ns + ":fleet-bootstrap"
+	csr := clusterv1.CertificateRequestNames(cluster.Name, cluster.UID)[3]
 	for _, tc := range []struct {
 		who                                                 string
 		verb, group, resource, subresource, namespace, name string
@@ -108,7 +110,7 @@ func TestRights(t *testing.T) {
 		{who: agentUser, verb: "get", group: placementv1.GroupVersion.Group, resource: "clusterresourcebindings"},
 		{who: agentUser, verb: "update", group: clusterv1.GroupVersion.Group, resource: "internalmemberclusters", subresource: "status", namespace: ns, want: true},
 		{who: agentUser, verb: "update", group: clusterv1.GroupVersion.Group, resource: "internalmemberclusters", namespace: ns},
-		{who: agentUser, verb: "get", group: clusterv1.GroupVersion.Group, resource: "memberclusters", name: "rights"},
+		{who: agentUser, verb: "get", group: clusterv1.GroupVersion.Group, resource: "memberclusters", name: cluster.Name},
 		{who: agentUser, verb: "patch", group: coordinationv1.GroupName, resource: "leases", namespace: ns, name: clusterv1.HeartbeatLease, want: true},
 		{who: agentUser, verb: "patch", group: coordinationv1.GroupName, resource: "leases", namespace: ns, name: "other"},
 		{who: agentUser, verb: "create", group: coordinationv1.GroupName, resource: "leases", namespace: ns},
@@ -121,9 +123,9 @@ func TestRights(t *testing.T) {
 		{who: agentUser, verb: "update", group: "certificates.k8s.io", resource: "certificatesigningrequests", subresource: "approval", name: csr},
 		{who: bootstrapUser, verb: "create", group: "certificates.k8s.io", resource: "certificatesigningrequests", want: true},
 		{who: bootstrapUser, verb: "get", group: "certificates.k8s.io", resource: "certificatesigningrequests", name: csr, want: true},
-		{who: bootstrapUser, verb: "get", group: clusterv1.GroupVersion.Group, resource: "internalmemberclusters", namespace: ns, name: "rights", want: true},
+		{who: bootstrapUser, verb: "get", group: clusterv1.GroupVersion.Group, resource: "internalmemberclusters", namespace: ns, name: cluster.Name, want: true},
 		{who: bootstrapUser, verb: "list", group: placementv1.GroupVersion.Group, resource: "works", namespace: ns},
-		{who: clusterv1.AgentUser("rights", "another-uid"), verb: "list", group: placementv1.GroupVersion.Group, resource: "works", namespace: ns},
+		{who: clusterv1.AgentUser(cluster.Name, "another-uid"), verb: "list", group: placementv1.GroupVersion.Group, resource: "works", namespace: ns},
 	} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: tc.who, Groups: []string{"system:authenticated", clusterv1.AgentsGroup, "system:serviceaccounts"},
@@ -165,7 +167,7 @@ func TestIdentity(t *testing.T) {
 	}
 	set(nil)
 	framework.Await(t, c, binding, "gives rights to the certificate's user", subjects(rbacv1.Subject{
-		Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: clusterv1.AgentUser("identity", cluster.UID),
+		Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: clusterv1.AgentUser(cluster.Name, cluster.UID),
 	}))
 	framework.Await(t, c, account, "exists", func(*corev1.ServiceAccount) bool { return true })
 	set(&rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "agents", Name: "member"})
@@ -177,19 +179,19 @@ func TestIdentity(t *testing.T) {
 func TestJoinLossAndRecovery(t *testing.T) {
 	c := hub(t)
 	cluster := newMember(t, c, "loss", nil)
-	imc := internalOf("loss")
+	imc := internalOf(cluster.Name)
 	join(t, c, cluster, "id")
 	framework.Await(t, c, imc, "says which cluster joined", func(i *clusterv1.InternalMemberCluster) bool { return i.Spec.ClusterID == "id" })
 
 	// Renewals of the Lease alone, and passes without news, write nothing.
-	report(t, c, "loss", "id", sayJoined)
+	report(t, c, cluster.Name, "id", sayJoined)
 	framework.Await(t, c, cluster, "has the agent's account", func(m *clusterv1.MemberCluster) bool {
 		condition := agentCondition(m.Status.AgentStatus, clusterv1.ConditionJoined)
 		return condition.ObservedGeneration == m.Generation
 	})
 	version := cluster.ResourceVersion
 	for range 3 {
-		renew(t, c, "loss")
+		renew(t, c, cluster.Name)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		t.Fatal(err)
@@ -213,7 +215,7 @@ func TestJoinLossAndRecovery(t *testing.T) {
 	if got := summary(agentCondition(cluster.Status.AgentStatus, clusterv1.ConditionHealthy)); got != "Unknown/"+clusterv1.ReasonHeartbeatLost {
 		t.Errorf("the lost agent is %s", got)
 	}
-	renew(t, c, "loss")
+	renew(t, c, cluster.Name)
 	awaitJoined(t, c, cluster, "True/"+clusterv1.ReasonJoined)
 }
 
@@ -221,26 +223,26 @@ func TestSecondClusterIsRefused(t *testing.T) {
 	c := hub(t)
 	cluster := newMember(t, c, "second", nil)
 	join(t, c, cluster, "first")
-	report(t, c, "second", "intruder", sayJoined)
+	report(t, c, cluster.Name, "intruder", sayJoined)
 	framework.Await(t, c, cluster, "tells of the second cluster", func(m *clusterv1.MemberCluster) bool {
 		condition := meta.FindStatusCondition(m.Status.Conditions, clusterv1.ConditionClusterIDConflict)
 		return condition != nil && strings.Contains(condition.Message, "intruder")
 	})
-	imc := internalOf("second")
+	imc := internalOf(cluster.Name)
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(imc), imc); err != nil {
 		t.Fatal(err)
 	}
 	if cluster.Status.ClusterID != "first" || imc.Spec.ClusterID != "first" {
 		t.Errorf("the member is taken to be %s, and the agent is told %s", cluster.Status.ClusterID, imc.Spec.ClusterID)
 	}
-	report(t, c, "second", "first", sayJoined)
+	report(t, c, cluster.Name, "first", sayJoined)
 	hubClock.SetTime(hubClock.Now().Add(conflictMemory + time.Second))
 	wake(t, c, cluster, "later")
 	framework.Await(t, c, cluster, "tells of it no more", func(m *clusterv1.MemberCluster) bool {
 		return meta.FindStatusCondition(m.Status.Conditions, clusterv1.ConditionClusterIDConflict) == nil
 	})
 	// One that was refused a certificate is told of by other means.
-	controller.SecondCluster(t.Context(), "second", "another")
+	controller.SecondCluster(t.Context(), cluster.Name, "another")
 	framework.Await(t, c, cluster, "tells of another", func(m *clusterv1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.ConditionClusterIDConflict)
 	})
@@ -267,7 +269,7 @@ func TestLeave(t *testing.T) {
 			cluster := newMember(t, c, name, func(m *clusterv1.MemberCluster) {
 				m.Spec.DeleteOptions = &clusterv1.DeleteOptions{Workloads: clusterv1.WorkloadsRemove}
 			})
-			work := newWork(t, c, name, "w")
+			work := newWork(t, c, cluster.Name, "w")
 			if tc.joins {
 				hubClock.SetTime(time.Now())
 				join(t, c, cluster, "id")
@@ -276,7 +278,7 @@ func TestLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.joins {
-				imc := internalOf(name)
+				imc := internalOf(cluster.Name)
 				framework.Await(t, c, imc, "asks the agent to leave", func(i *clusterv1.InternalMemberCluster) bool {
 					return i.Spec.State == clusterv1.ClusterStateLeave && i.Spec.Workloads == clusterv1.WorkloadsRemove
 				})
@@ -288,7 +290,7 @@ func TestLeave(t *testing.T) {
 				}
 				tc.ends(t, c, cluster)
 			}
-			emptyNamespace(t, c, "fleet-member-"+name)
+			emptyNamespace(t, c, placement.MemberNamespace(cluster.Name))
 			framework.AwaitGone(t, c, cluster)
 			framework.AwaitGone(t, c, work)
 			framework.AwaitGone(t, c, certificateRole(cluster))
@@ -301,8 +303,8 @@ func TestNamespaceDeletedByAccident(t *testing.T) {
 	c := hub(t)
 	cluster := newMember(t, c, "accident", nil)
 	join(t, c, cluster, "id")
-	work := newWork(t, c, "accident", "w")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleet-member-accident"}}
+	work := newWork(t, c, cluster.Name, "w")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace(cluster.Name)}}
 	if err := c.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +314,7 @@ func TestNamespaceDeletedByAccident(t *testing.T) {
 		return condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, "is being deleted")
 	})
 	// The agent can still answer for its Works.
-	for _, object := range []client.Object{agentRole(cluster), agentRoleBinding(cluster), internalOf("accident")} {
+	for _, object := range []client.Object{agentRole(cluster), agentRoleBinding(cluster), internalOf(cluster.Name)} {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Errorf("while there are Works: %v", err)
 		}
@@ -326,7 +328,7 @@ func TestNamespaceDeletedByAccident(t *testing.T) {
 	}
 	emptyNamespace(t, c, namespace.Name)
 	framework.Await(t, c, namespace, "was made again", func(n *corev1.Namespace) bool { return n.DeletionTimestamp == nil })
-	imc := internalOf("accident")
+	imc := internalOf(cluster.Name)
 	framework.Await(t, c, imc, "remembers the member", func(i *clusterv1.InternalMemberCluster) bool { return i.Spec.ClusterID == "id" })
 	framework.Await(t, c, cluster, "is ready again", func(m *clusterv1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.ConditionReadyToJoin)

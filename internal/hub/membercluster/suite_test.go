@@ -88,10 +88,11 @@ func hub(t *testing.T) client.WithWatch {
 	return c
 }
 
-// newMember creates a MemberCluster and waits until its agent may join.
+// newMember creates a MemberCluster, whose name ends in random letters so that a test can be repeated, and waits until its
+// agent may join.
 func newMember(t *testing.T, c client.WithWatch, name string, change func(*clusterv1.MemberCluster)) *clusterv1.MemberCluster {
 	t.Helper()
-	cluster := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}
 	if change != nil {
 		change(cluster)
 	}
