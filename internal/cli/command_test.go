@@ -26,6 +26,12 @@ func TestMain(m *testing.M) { os.Exit(framework.RunWithAPIServer(m, &hubConfig))
 // amc runs the command on the hub and returns what it printed.
 func amc(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return amcWith(t, func(kubeconfig string) []string { return append(args, "--kubeconfig", kubeconfig) })
+}
+
+// amcWith is amc with arguments that name the kubeconfig themselves.
+func amcWith(t *testing.T, args func(kubeconfig string) []string) (string, error) {
+	t.Helper()
 	k := clientcmdapi.NewConfig()
 	k.Clusters["hub"] = &clientcmdapi.Cluster{Server: hubConfig.Host, CertificateAuthorityData: hubConfig.CAData}
 	k.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: hubConfig.CertData, ClientKeyData: hubConfig.KeyData}
@@ -37,7 +43,7 @@ func amc(t *testing.T, args ...string) (string, error) {
 	}
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	command := NewCommand(streams)
-	command.SetArgs(append(args, "--kubeconfig", file))
+	command.SetArgs(args(file))
 	err := command.ExecuteContext(context.WithoutCancel(t.Context()))
 	return out.String(), err
 }
@@ -60,6 +66,39 @@ func TestMemberUpdate(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"kept": "yes", "environment": "staging"}, member.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	hub := framework.Client(t, hubConfig)
+	member := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "complete"}}
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "complete"}}
+	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
+	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{
+		Name: "complete-after-gate", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "complete"},
+	}}
+	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "complete", "gate"
+	for _, object := range []client.Object{member, run, request} {
+		if err := client.IgnoreAlreadyExists(hub.Create(t.Context(), object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"member":       {[]string{"member", "update", "--name", ""}, "complete\n"},
+		"run":          {[]string{"run", "approve", ""}, "complete\n"},
+		"stage":        {[]string{"run", "approve", "complete", "--stage", ""}, "gate\n"},
+		"only one run": {[]string{"run", "approve", "complete", ""}, ""},
+	} {
+		// The kubeconfig goes before what is being completed, which is the last word.
+		out, err := amcWith(t, func(kubeconfig string) []string {
+			return append([]string{"__complete", "--kubeconfig", kubeconfig}, tc.args...)
+		})
+		if err != nil || (tc.want != "" && !strings.Contains(out, tc.want)) || (tc.want == "" && strings.Contains(out, "complete")) {
+			t.Errorf("%s: got %q and %v, want %q", what, out, err, tc.want)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ func newUpdate(o *options.Options) *cobra.Command {
 	}
 	command.Flags().StringVar(&name, "name", "", "the member (required)")
 	command.Flags().StringSliceVar(&labels, "labels", nil, "labels to set, KEY=VALUE, or to remove, KEY-; several separated by commas (required)")
+	_ = command.RegisterFlagCompletionFunc("name", func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
+	})
 	return command
 }
 
@@ -69,7 +72,7 @@ func update(ctx context.Context, o *options.Options, name string, labels []strin
 		return fmt.Errorf("there is no member %q on this hub; `kubectl get memberclusters` lists them", name)
 	}
 	if err != nil {
-		return fmt.Errorf("change the labels of member %q: %w", name, err)
+		return fmt.Errorf("change the labels of member %q: %w", name, options.Explain(err))
 	}
 	fmt.Fprintf(o.Out, "membercluster.%s/%s labeled\n", clusterv1.GroupVersion.Group, name)
 	return nil

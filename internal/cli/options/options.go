@@ -2,15 +2,21 @@
 package options
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// completeWithin is how long a person may be kept waiting for names to complete.
+const completeWithin = 3 * time.Second
 
 // Options are the shared options of a command.
 type Options struct {
@@ -41,6 +47,36 @@ func (o *Options) Hub() (client.Client, error) {
 		return nil, fmt.Errorf("reach the hub: %w", err)
 	}
 	return c, nil
+}
+
+// Explain says in people's words what an error means that they often run into: the current context is not the hub's.
+func Explain(err error) error {
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("this cluster knows nothing of fleets; is the current context the hub's? Choose it with --context: %w", err)
+	}
+	return err
+}
+
+// Complete lists the objects of a list's kind on the hub whose names may be meant, while they are being typed. Without a hub
+// there are none.
+func (o *Options) Complete(ctx context.Context, list client.ObjectList, filters ...client.ListOption) []string {
+	hub, err := o.Hub()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+	defer cancel()
+	if err := hub.List(ctx, list, filters...); err != nil {
+		return nil
+	}
+	var names []string
+	_ = meta.EachListItem(list, func(object runtime.Object) error { // the function returns no error
+		if named, ok := object.(client.Object); ok {
+			names = append(names, named.GetName())
+		}
+		return nil
+	})
+	return names
 }
 
 // Namespace returns what --namespace says; empty where it says nothing.

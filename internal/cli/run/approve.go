@@ -49,8 +49,17 @@ func newApprove(o *options.Options) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			return approve(command.Context(), o, args[0], stage, clock.RealClock{})
 		},
+		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return o.Complete(command.Context(), &placementv1.ClusterStagedUpdateRunList{}), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	command.Flags().StringVar(&stage, "stage", "", "the stage whose gate to open; needed only where several wait")
+	_ = command.RegisterFlagCompletionFunc("stage", func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return openStages(command.Context(), o, args), cobra.ShellCompDirectiveNoFileComp
+	})
 	return command
 }
 
@@ -67,7 +76,7 @@ func approve(ctx context.Context, o *options.Options, name, stage string, clock 
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("there is no ClusterStagedUpdateRun %q; `kubectl get clusterstagedupdateruns` lists them", name)
 		}
-		return fmt.Errorf("read ClusterStagedUpdateRun %q: %w", name, err)
+		return fmt.Errorf("read ClusterStagedUpdateRun %q: %w", name, options.Explain(err))
 	}
 	request, err := openRequest(ctx, hub, run, stage)
 	if err != nil {
@@ -94,9 +103,7 @@ func openRequest(ctx context.Context, hub client.Client, run *placementv1.Cluste
 	var stages []string
 	for i := range requests.Items {
 		r := &requests.Items[i]
-		closed := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApprovalAccepted) != nil
-		approved := meta.IsStatusConditionTrue(r.Status.Conditions, placementv1.ConditionApproved)
-		if r.Spec.TargetUpdateRun == run.Name && !closed && !approved && (stage == "" || r.Spec.TargetStage == stage) {
+		if r.Spec.TargetUpdateRun == run.Name && isOpen(r) && (stage == "" || r.Spec.TargetStage == stage) {
 			open = append(open, r)
 			stages = append(stages, r.Spec.TargetStage)
 		}
@@ -110,6 +117,29 @@ func openRequest(ctx context.Context, hub client.Client, run *placementv1.Cluste
 		slices.Sort(stages)
 		return nil, fmt.Errorf("run %q waits for several approvals; say which with --stage: %s", run.Name, strings.Join(slices.Compact(stages), ", "))
 	}
+}
+
+// openStages are the stages of a run that wait for an approval.
+func openStages(ctx context.Context, o *options.Options, args []string) []string {
+	if len(args) != 1 {
+		return nil
+	}
+	var requests placementv1.ClusterApprovalRequestList
+	o.Complete(ctx, &requests, client.MatchingLabels{placementv1.LabelTargetUpdateRun: args[0]})
+	var stages []string
+	for i := range requests.Items {
+		if isOpen(&requests.Items[i]) {
+			stages = append(stages, requests.Items[i].Spec.TargetStage)
+		}
+	}
+	slices.Sort(stages)
+	return slices.Compact(stages)
+}
+
+// isOpen tells whether a request waits for somebody: nobody has approved it, and its run has not ended.
+func isOpen(r *placementv1.ClusterApprovalRequest) bool {
+	return meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApprovalAccepted) == nil &&
+		!meta.IsStatusConditionTrue(r.Status.Conditions, placementv1.ConditionApproved)
 }
 
 // nothingOpen says what a run does instead of waiting for an approval.
