@@ -97,6 +97,16 @@ func (p *pass) createAppliedWork(ctx context.Context) (*placementv1.AppliedWork,
 	return applied, nil
 }
 
+// letGoIfDeleted lets an AppliedWork go that somebody deleted and that has no Work any more, so that it does not hold its
+// definition for ever. What it owns stays.
+func (a *Applier) letGoIfDeleted(ctx context.Context, name string) error {
+	applied, err := a.getAppliedWork(ctx, name)
+	if err != nil || applied == nil || applied.DeletionTimestamp.IsZero() || applied.Spec.WorkNamespace != a.Namespace {
+		return err
+	}
+	return a.letGo(ctx, applied)
+}
+
 // letGo takes an AppliedWork off all its objects, which stay, and lifts its finalizer.
 func (a *Applier) letGo(ctx context.Context, applied *placementv1.AppliedWork) error {
 	for i := range applied.Status.AppliedResources {

@@ -320,6 +320,15 @@ func testVanished(t *testing.T) {
 	a.change(other, "1", settings("vanished-b", "1"))
 	framework.AwaitGone(t, a.member, settings("vanished-c", ""))
 	a.live("vanished-a")
+	// Deleted in the member, its record does not hold on for ever, and takes nothing along.
+	record := &placementv1.AppliedWork{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
+	if err := a.member.Delete(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	framework.AwaitGone(t, a.member, record)
+	if owners := a.live("vanished-a").OwnerReferences; len(owners) > 0 {
+		t.Errorf("the object is still owned by %v", owners)
+	}
 }
 
 func testLeaveKeep(t *testing.T) {

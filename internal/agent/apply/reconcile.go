@@ -55,7 +55,7 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		// Absence is not deletion: a hub that was restored without this Work must not cost the member anything.
 		delete(a.memory, request.Name)
 		a.watches.set(request.Name, nil)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, a.letGoIfDeleted(ctx, request.Name)
 	}
 	if written := a.remember(work.Name).written; written != nil && written.UID == work.UID && newer(written, work) {
 		return ctrl.Result{}, nil
