@@ -212,12 +212,16 @@ func (c *Controller) judge(ctx context.Context, cluster *clusterv1.MemberCluster
 	if err := c.Client.Get(ctx, key, cached); client.IgnoreNotFound(err) != nil {
 		return verdict{}, fmt.Errorf("read Lease %s from the cache: %w", key, err)
 	}
-	if !live.Spec.RenewTime.Equal(cached.Spec.RenewTime) {
-		c.liveness.sign(cluster.Name, now)
-	} else {
-		c.liveness.confirmed(cluster.Name, now)
-	}
+	c.liveness.confirm(cluster.Name, renewalOf(live), renewalOf(cached), now)
 	return c.liveness.judge(cluster.Name, cluster.UID, period, wasLost, now), nil
+}
+
+// renewalOf is when the agent renewed the Lease, by its own clock; zero if it never has.
+func renewalOf(lease *coordinationv1.Lease) time.Time {
+	if lease.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return lease.Spec.RenewTime.Time
 }
 
 func heartbeatPeriod(cluster *clusterv1.MemberCluster) time.Duration {

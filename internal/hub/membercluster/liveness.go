@@ -28,9 +28,13 @@ type signs struct {
 	last time.Time
 	// seen tells whether one was seen since this process began.
 	seen bool
-	// suspected is when, after two missed periods, the hub's API server itself confirmed that there was nothing new; zero
-	// if it has not. Without that, an outage of the hub would look like the loss of every member.
-	suspected time.Time
+	// renewal is the newest renewal of the Lease that was seen, as the agent's clock has it: told apart, never compared
+	// with ours.
+	renewal time.Time
+	// suspected and confirmed are when, after two missed periods, the hub's API server itself first and last confirmed that
+	// there was nothing new; zero if it has not. Without that, an outage of the hub, after which caches are late, would look
+	// like the loss of every member.
+	suspected, confirmed time.Time
 	// lost is the last verdict.
 	lost bool
 	// otherID is a second cluster that signed in under the name, and otherSeen when it was last seen.
@@ -66,21 +70,39 @@ func (l *liveness) of(name string, uid types.UID, now time.Time) *signs {
 	return s
 }
 
-// sign notes a sign of life, and tells whether the cluster was lost until now.
-func (l *liveness) sign(name string, now time.Time) (wasLost bool) {
+// sign notes a sign of life, and tells whether the cluster was lost until now. If it is a renewal of the Lease, renewal is
+// the time that it names.
+func (l *liveness) sign(name string, renewal, now time.Time) (wasLost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.of(name, "", now)
+	return l.of(name, "", now).sign(renewal, now)
+}
+
+func (s *signs) sign(renewal, now time.Time) (wasLost bool) {
 	wasLost, s.lost = s.lost, false
-	s.last, s.seen, s.suspected = now, true, time.Time{}
+	s.last, s.seen, s.suspected, s.confirmed = now, true, time.Time{}, time.Time{}
+	if !renewal.IsZero() {
+		s.renewal = renewal
+	}
 	return wasLost
 }
 
-// confirmed notes that the hub's API server has nothing newer than what was seen.
-func (l *liveness) confirmed(name string, now time.Time) {
+// confirm compares the renewal that was just read live with what was seen; before this process has seen any, with what the
+// cache has. A newer one is a sign of life whose event is late.
+func (l *liveness) confirm(name string, live, cached, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.of(name, "", now); s.suspected.IsZero() {
+	s := l.of(name, "", now)
+	known := s.renewal
+	if known.IsZero() {
+		known = cached
+	}
+	if !live.Equal(known) {
+		s.sign(live, now)
+		return
+	}
+	s.confirmed = now
+	if s.suspected.IsZero() {
 		s.suspected = now
 	}
 }
@@ -106,6 +128,9 @@ func (l *liveness) judge(name string, uid types.UID, period time.Duration, wasLo
 	due := latest(s.last.Add(missedPeriods*period), s.suspected.Add(period))
 	if now.Before(due) {
 		return verdict{lost: s.lost, since: s.last, again: due.Sub(now)}
+	}
+	if s.confirmed.Before(due) {
+		return verdict{lost: s.lost, since: s.last, confirm: true}
 	}
 	s.lost = true
 	return verdict{lost: true, since: s.last}

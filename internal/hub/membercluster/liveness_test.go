@@ -14,7 +14,7 @@ func TestLiveness(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	type step struct {
 		at int
-		do string // sign, confirm, or nothing
+		do string // sign, confirm (nothing new), renewed (the event of which is late), or nothing
 		// wantLost, wantConfirm and wantAgain are the verdict after it.
 		wantLost, wantConfirm bool
 		wantAgain             int
@@ -33,7 +33,8 @@ func TestLiveness(t *testing.T) {
 			{at: 5, do: "sign", wantAgain: 20},
 			{at: 25, wantConfirm: true},
 			{at: 25, do: "confirm", wantAgain: 10},
-			{at: 35, wantLost: true},
+			{at: 35, wantConfirm: true},
+			{at: 35, do: "confirm", wantLost: true},
 			{at: 500, wantLost: true},
 			{at: 501, do: "sign", wantAgain: 20},
 		}},
@@ -53,13 +54,24 @@ func TestLiveness(t *testing.T) {
 		"the hub was away, and the agent is lost as well": {steps: []step{
 			{at: 5, do: "sign", wantAgain: 20},
 			{at: 300, do: "confirm", wantAgain: 10},
-			{at: 310, wantLost: true},
+			{at: 310, wantConfirm: true},
+			{at: 310, do: "confirm", wantLost: true},
+		}},
+		"after the hub was away its caches are late": {steps: []step{
+			{at: 5, do: "sign", wantAgain: 20},
+			{at: 300, do: "confirm", wantAgain: 10},
+			{at: 310, wantConfirm: true},
+			{at: 310, do: "renewed", wantAgain: 20},
+			{at: 330, wantConfirm: true},
+			{at: 330, do: "renewed", wantAgain: 20},
+			{at: 350, do: "confirm", wantAgain: 10},
+			{at: 360, do: "confirm", wantLost: true},
 		}},
 		"a restart marks none lost": {steps: []step{
 			{at: 0, wantAgain: 20},
 			{at: 20, do: "confirm", wantAgain: 10},
 			{at: 29, wantAgain: 1},
-			{at: 30, wantLost: true},
+			{at: 30, do: "confirm", wantLost: true},
 		}},
 		"a restart heals none": {wasLost: true, steps: []step{
 			{at: 0, wantLost: true},
@@ -71,16 +83,21 @@ func TestLiveness(t *testing.T) {
 			t.Parallel()
 			var l liveness
 			lost := tc.wasLost
+			renewal := start // what the Lease says
 			for _, s := range tc.steps {
 				now := start.Add(time.Duration(s.at) * time.Second)
 				switch s.do {
 				case "sign":
-					if wasLost := l.sign("c", now); wasLost != lost {
+					renewal = now
+					if wasLost := l.sign("c", renewal, now); wasLost != lost {
 						t.Errorf("%d s: the sign says that the cluster was lost: %v, want %v", s.at, wasLost, lost)
 					}
 				case "confirm":
 					l.judge("c", "uid", period, lost, now)
-					l.confirmed("c", now)
+					l.confirm("c", renewal, start, now)
+				case "renewed":
+					renewal = now
+					l.confirm("c", renewal, start, now)
 				}
 				v := l.judge("c", "uid", period, lost, now)
 				lost = v.lost

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -90,7 +91,7 @@ func (c *Controller) onInternal() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*clusterv1.InternalMemberCluster), e.ObjectNew.(*clusterv1.InternalMemberCluster)
 			if !equality.Semantic.DeepEqual(before.Status.AgentStatus, after.Status.AgentStatus) {
-				c.sign(after.Namespace)
+				c.sign(after.Namespace, time.Time{})
 			}
 			enqueue(q, after.Namespace)
 		},
@@ -105,7 +106,7 @@ func (c *Controller) onLease() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*coordinationv1.Lease), e.ObjectNew.(*coordinationv1.Lease)
 			if !before.Spec.RenewTime.Equal(after.Spec.RenewTime) {
-				if wasLost := c.sign(after.Namespace); wasLost {
+				if wasLost := c.sign(after.Namespace, renewalOf(after)); wasLost {
 					enqueue(q, after.Namespace)
 				}
 				return
@@ -115,9 +116,9 @@ func (c *Controller) onLease() handler.EventHandler {
 	}
 }
 
-func (c *Controller) sign(namespace string) (wasLost bool) {
+func (c *Controller) sign(namespace string, renewal time.Time) (wasLost bool) {
 	name, ok := clusterOf(namespace)
-	return ok && c.liveness.sign(name, c.Clock.Now())
+	return ok && c.liveness.sign(name, renewal, c.Clock.Now())
 }
 
 // onWorkGoing looks at a cluster when a Work of its is going: its namespace may be waiting for that.
