@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -49,113 +50,192 @@ func asAppliedWork(u *unstructured.Unstructured) (*placementv1.AppliedWork, erro
 	return &applied, nil
 }
 
-// ensureAppliedWork returns the AppliedWork of the pass, making it where there is none. It returns nil while an old one
-// is going: somebody deleted it, or its definition. The garbage collector would take every object with it whose only
-// owner it is, so those are let go first, and taken up again by the next one.
-func (p *pass) ensureAppliedWork(ctx context.Context) (*placementv1.AppliedWork, error) {
+// own makes an AppliedWork the one of the pass. Its status is changed by the pass, stored is what the member has.
+func (p *pass) own(applied *placementv1.AppliedWork) {
+	p.owner = applied
+	p.stored = applied.Status.AppliedResources
+}
+
+// ensureAppliedWork finds the AppliedWork of the pass, or makes it. There is none while an old one is going: somebody
+// deleted it, or its definition. The garbage collector would take every object with it whose only owner it is, so those are
+// let go first, and taken up again by the next one.
+func (p *pass) ensureAppliedWork(ctx context.Context) error {
 	applied, err := p.getAppliedWork(ctx, p.work.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if applied == nil {
 		return p.createAppliedWork(ctx)
 	}
 	if applied.DeletionTimestamp.IsZero() {
-		return applied, nil
+		p.own(applied)
+		if len(applied.Status.AppliedResources) == 0 {
+			applied.Status.AppliedResources = p.memory.carried // made by an earlier pass that could not write them down
+		}
+		return p.adopt(ctx)
 	}
 	p.memory.carried = applied.Status.AppliedResources
-	clear(p.memory.applied)
 	if err := p.letGo(ctx, applied); err != nil {
-		return nil, err
+		return err
 	}
 	p.lookAgain(recreateAfter)
-	return nil, nil //nolint:nilnil // there is none until the old one is gone
+	return nil
 }
 
-func (p *pass) createAppliedWork(ctx context.Context) (*placementv1.AppliedWork, error) {
+func (p *pass) createAppliedWork(ctx context.Context) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(placementv1.GroupVersion.WithKind("AppliedWork"))
 	u.SetName(p.work.Name)
 	u.SetFinalizers([]string{placementv1.FinalizerAppliedWork})
+	if uid := p.work.Annotations[placementv1.AnnotationPlacementUID]; uid != "" {
+		u.SetAnnotations(map[string]string{placementv1.AnnotationPlacementUID: uid})
+	}
 	u.Object["spec"] = map[string]any{"workName": p.work.Name, "workNamespace": p.work.Namespace}
 	created, err := p.member.Resource(appliedWorks).Create(ctx, u, metav1.CreateOptions{FieldManager: placementv1.FieldManager})
-	if apierrors.IsNotFound(err) {
-		// The definition was removed. What was applied stays; nothing can be applied before it is back.
-		p.memory.failures++
-		p.lookAgain(backoff(p.memory.failures))
-		return nil, p.reportNothing(ctx, "the member does not serve AppliedWork: install its CustomResourceDefinition again; what was placed stays")
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		// The definition was removed, or is about to be. What was applied stays; nothing can be applied before it is back.
+		return p.reportNothing(ctx, "the member does not serve AppliedWork: install its CustomResourceDefinition again; what was placed stays")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create AppliedWork %s: %w", p.work.Name, err)
+		return fmt.Errorf("create AppliedWork %s: %w", p.work.Name, err)
 	}
 	applied, err := asAppliedWork(created)
 	if err != nil {
-		return nil, err
-	}
-	applied.Status.AppliedResources = p.memory.carried
-	clear(p.memory.applied) // objects have the old owner yet
-	return applied, nil
-}
-
-// letGoIfDeleted lets an AppliedWork go that somebody deleted and that has no Work any more, so that it does not hold its
-// definition for ever. What it owns stays.
-func (a *Applier) letGoIfDeleted(ctx context.Context, name string) error {
-	applied, err := a.getAppliedWork(ctx, name)
-	if err != nil || applied == nil || applied.DeletionTimestamp.IsZero() || applied.Spec.WorkNamespace != a.Namespace {
 		return err
 	}
-	return a.letGo(ctx, applied)
+	p.own(applied)
+	applied.Status.AppliedResources = p.memory.carried
+	return nil
+}
+
+// adopt makes an AppliedWork that is there fit the Work: it may come from a placement of the same name that the hub has
+// forgotten, or from a time when the cluster had another name, and somebody may have taken its finalizer off.
+func (p *pass) adopt(ctx context.Context) error {
+	before, now := p.owner.Annotations[placementv1.AnnotationPlacementUID], p.work.Annotations[placementv1.AnnotationPlacementUID]
+	metadata, patch := map[string]any{}, map[string]any{}
+	if now != "" && before != now {
+		if before != "" {
+			if err := p.releaseEarlier(ctx); err != nil {
+				return err
+			}
+		}
+		metadata["annotations"] = map[string]any{placementv1.AnnotationPlacementUID: now}
+	}
+	if !slices.Contains(p.owner.Finalizers, placementv1.FinalizerAppliedWork) {
+		metadata["finalizers"] = append(slices.Clone(p.owner.Finalizers), placementv1.FinalizerAppliedWork)
+	}
+	if p.owner.Spec.WorkNamespace != p.work.Namespace || p.owner.Spec.WorkName != p.work.Name {
+		patch["spec"] = map[string]any{"workName": p.work.Name, "workNamespace": p.work.Namespace}
+	}
+	if len(metadata) == 0 && len(patch) == 0 {
+		return nil
+	}
+	metadata["uid"] = p.owner.UID
+	patch["metadata"] = metadata
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode AppliedWork %s: %w", p.owner.Name, err)
+	}
+	if _, err := p.member.Resource(appliedWorks).Patch(ctx, p.owner.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: placementv1.FieldManager}); err != nil {
+		return fmt.Errorf("take AppliedWork %s over: %w", p.owner.Name, err)
+	}
+	return nil
+}
+
+// releaseEarlier lets go of what an earlier placement of the same name left and this one does not list. Nobody has said
+// that it is to be removed.
+func (p *pass) releaseEarlier(ctx context.Context) error {
+	var kept []placementv1.AppliedResourceMeta
+	for i := range p.owner.Status.AppliedResources {
+		r := &p.owner.Status.AppliedResources[i]
+		if p.self.objects[keyOfID(&r.WorkResourceIdentifier)] {
+			kept = append(kept, *r)
+			continue
+		}
+		if err := p.disown(ctx, r, p.owner); err != nil {
+			return err
+		}
+		p.memory.released = append(p.memory.released, keyOfID(&r.WorkResourceIdentifier).String()+" stays: it is from an earlier placement of this name, which the hub has forgotten")
+	}
+	p.owner.Status.AppliedResources = kept
+	return p.store(ctx, kept)
 }
 
 // letGo takes an AppliedWork off all its objects, which stay, and lifts its finalizer.
 func (a *Applier) letGo(ctx context.Context, applied *placementv1.AppliedWork) error {
-	for i := range applied.Status.AppliedResources {
-		if err := a.disown(ctx, &applied.Status.AppliedResources[i].WorkResourceIdentifier, applied.UID); err != nil {
-			return err
-		}
+	if err := a.disownAll(ctx, applied); err != nil {
+		return err
 	}
 	return a.liftFinalizer(ctx, applied)
 }
 
-func (a *Applier) liftFinalizer(ctx context.Context, applied *placementv1.AppliedWork) error {
-	rest := slices.DeleteFunc(slices.Clone(applied.Finalizers), func(f string) bool { return f == placementv1.FinalizerAppliedWork })
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": rest, "uid": applied.UID}})
-	if err != nil {
-		return fmt.Errorf("encode the finalizers of AppliedWork %s: %w", applied.Name, err)
+// disownAll takes an AppliedWork off all its objects. One that cannot be written holds back no other.
+func (a *Applier) disownAll(ctx context.Context, applied *placementv1.AppliedWork) error {
+	var failed []error
+	for i := range applied.Status.AppliedResources {
+		failed = append(failed, a.disown(ctx, &applied.Status.AppliedResources[i], applied))
 	}
-	_, err = a.member.Resource(appliedWorks).Patch(ctx, applied.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	return errors.Join(failed...)
+}
+
+// liftFinalizer lets an AppliedWork go. Finalizers of others stay.
+func (a *Applier) liftFinalizer(ctx context.Context, applied *placementv1.AppliedWork) error {
+	client := a.member.Resource(appliedWorks)
+	var err error
+	for range conflicts {
+		var live *unstructured.Unstructured
+		live, err = client.Get(ctx, applied.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || (err == nil && (live.GetUID() != applied.UID || !slices.Contains(live.GetFinalizers(), placementv1.FinalizerAppliedWork))) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read AppliedWork %s: %w", applied.Name, err)
+		}
+		rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == placementv1.FinalizerAppliedWork })
+		live.SetFinalizers(rest)
+		if _, err = client.Update(ctx, live, metav1.UpdateOptions{FieldManager: placementv1.FieldManager}); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("lift the finalizer of AppliedWork %s: %w", applied.Name, err)
 	}
 	return nil
 }
 
-// disown takes an owner off an object of ours, which stays. An object without that owner is left alone.
-func (a *Applier) disown(ctx context.Context, id *placementv1.WorkResourceIdentifier, owner types.UID) error {
-	gvr, known := resourceOf(id)
+// disown takes an AppliedWork off an object of ours, which stays. An object without that owner is left alone.
+func (a *Applier) disown(ctx context.Context, r *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork) error {
+	key := keyOfID(&r.WorkResourceIdentifier)
+	gvr, known := resourceOf(&r.WorkResourceIdentifier)
 	if !known {
 		return nil
 	}
-	live, err := a.resource(gvr, id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	defer a.locks.hold(key)()
+	client := a.resource(gvr, key.namespace)
+	var err error
+	for range conflicts {
+		var live *unstructured.Unstructured
+		live, err = client.Get(ctx, key.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", key, err)
+		}
+		rest := without(live.GetOwnerReferences(), owner.Name, owner.UID)
+		if len(rest) == len(live.GetOwnerReferences()) {
+			return nil
+		}
+		_, err = a.setOwners(ctx, client, live, rest)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", keyOfID(id), err)
-	}
-	rest := slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(o metav1.OwnerReference) bool { return o.UID == owner })
-	if len(rest) == len(live.GetOwnerReferences()) {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"ownerReferences": rest, "uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(),
-	}})
-	if err != nil {
-		return fmt.Errorf("encode the owners of %s: %w", keyOfID(id), err)
-	}
-	_, err = a.resource(gvr, id.Namespace).Patch(ctx, id.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the owner off %s: %w", keyOfID(id), err)
+		return fmt.Errorf("take the owner off %s: %w", key, err)
 	}
 	return nil
 }
@@ -164,10 +244,22 @@ func (a *Applier) disown(ctx context.Context, id *placementv1.WorkResourceIdenti
 // and afterwards with its UID.
 func (p *pass) record(ctx context.Context) error {
 	wanted := p.records()
-	if equality.Semantic.DeepEqual(wanted, p.owner.Status.AppliedResources) && len(p.memory.carried) == 0 && !p.forgotten {
+	if equality.Semantic.DeepEqual(wanted, p.stored) {
+		p.memory.carried = nil
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"appliedResources": wanted}})
+	if err := p.store(ctx, wanted); err != nil {
+		return err
+	}
+	p.owner.Status.AppliedResources, p.memory.carried = wanted, nil
+	return nil
+}
+
+// store writes the records into the member.
+func (p *pass) store(ctx context.Context, records []placementv1.AppliedResourceMeta) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": p.owner.UID}, "status": map[string]any{"appliedResources": records},
+	})
 	if err != nil {
 		return fmt.Errorf("encode the status of AppliedWork %s: %w", p.owner.Name, err)
 	}
@@ -176,25 +268,25 @@ func (p *pass) record(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record what AppliedWork %s has: %w", p.owner.Name, err)
 	}
-	p.owner.Status.AppliedResources, p.memory.carried, p.forgotten = wanted, nil, false
+	p.stored = records
 	return nil
 }
 
 // records are what the Work has: its manifests in their order, and after them what it still has to give up.
 func (p *pass) records() []placementv1.AppliedResourceMeta {
-	old := map[objectKey]placementv1.AppliedResourceMeta{}
+	left := map[objectKey]placementv1.AppliedResourceMeta{}
 	for _, r := range p.owner.Status.AppliedResources {
-		old[keyOfID(&r.WorkResourceIdentifier)] = r
+		left[keyOfID(&r.WorkResourceIdentifier)] = r
 	}
 	var records []placementv1.AppliedResourceMeta
 	for _, m := range p.manifests {
 		if m.gvr.Resource == "" || m.reason == placementv1.ReasonManifestDuplicated {
 			continue
 		}
-		before, had := old[m.key]
-		delete(old, m.key)
+		before, had := left[m.key]
+		delete(left, m.key)
 		// An object of somebody else's is not recorded: what is not recorded is never removed. One that was ours stays so.
-		if m.reason == placementv1.ReasonManifestFailedToTakeOver && !had {
+		if m.reason == placementv1.ReasonManifestFailedToTakeOver && before.UID == "" {
 			continue
 		}
 		r := placementv1.AppliedResourceMeta{WorkResourceIdentifier: m.id}
@@ -207,8 +299,8 @@ func (p *pass) records() []placementv1.AppliedResourceMeta {
 		records = append(records, r)
 	}
 	for _, r := range p.owner.Status.AppliedResources {
-		if left, still := old[keyOfID(&r.WorkResourceIdentifier)]; still {
-			records = append(records, left)
+		if l, still := left[keyOfID(&r.WorkResourceIdentifier)]; still {
+			records = append(records, l)
 		}
 	}
 	return records

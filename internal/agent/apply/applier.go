@@ -9,23 +9,27 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 var appliedWorks = placementv1.GroupVersion.WithResource("appliedworks")
+
+// concurrency is how many Works are worked on at once.
+const concurrency = 5
 
 // Options are what an Applier needs.
 type Options struct {
@@ -44,55 +48,97 @@ type Applier struct {
 	Options
 	hub      client.Client
 	member   dynamic.Interface
-	discover discovery.CachedDiscoveryInterface
-	mapper   meta.ResettableRESTMapper
+	metadata metadata.Interface
+	discover discovery.DiscoveryInterface
+	kinds    *kinds
 	watches  *watches
-	events   chan event.TypedGenericEvent[*placementv1.Work]
+	locks    locks
+	// settling is how long what would go with an object may stay the same before that is left to it.
+	settling time.Duration
 
-	// mu lets one Work at a time be worked on: what one Work gives up another may take over, and the two must not be
-	// decided on at once.
-	mu sync.Mutex
+	// gate is held for reading by whoever works on a Work, and for writing by who lets the applier work, or stops it.
+	gate sync.RWMutex
 	// active is false while the cluster has not joined, or leaves: nothing is applied then.
 	active bool
-	memory map[string]*workMemory // Work name → what is remembered between passes
+
+	// mu guards what follows.
+	mu       sync.Mutex
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	backlog  []string // Works to look at once there is a queue
+	memory   map[string]*workMemory
+	listings map[types.UID]*listing
+	waiting  map[string]waits
+	woken    map[string]bool
+	orphaned map[string]bool // AppliedWorks whose Works the hub does not have
 }
 
-// workMemory is what an agent remembers of a Work. All of it can be lost: then objects are applied once more, and waits
-// begin anew.
+// waits is what the next try of a Work depends on, besides time.
+type waits struct {
+	// works: another Work may give up an object, or take one over. kinds: the member may come to know a kind.
+	works, kinds bool
+}
+
+// workMemory is what an agent remembers of a Work between passes. It is used by the one pass over that Work. All of it can
+// be lost: then objects are applied once more, and waits begin anew.
 type workMemory struct {
+	uid        types.UID
 	generation int64
-	failures   int
-	// written is the Work as our last write of its status left it. A cached one that is older is not looked at: the event
-	// that brings the newer one brings the next pass.
-	written *placementv1.Work
-	// applied is what an object was when we last applied it: object → hash of manifest and live content.
+	// failures is how often in a row something of the Work has failed, and retryAt when that is tried again.
+	failures int
+	retryAt  time.Time
+	// applied is what an object was when it was applied last; failed are those of which that failed.
 	applied map[objectKey]appliedState
+	failed  map[objectKey]failure
+	// pendingSince is since when an object waits to be applied, zero while none does.
+	pendingSince time.Time
 	// unwanted is since when an object is not wanted any more.
 	unwanted map[objectKey]time.Time
-	// released are objects that were left in the member while the Work was removed.
+	// strangers are what keeps a namespace or a definition that is not wanted any more from being deleted.
+	strangers map[objectKey]*strangers
+	// released says which objects were left in the member while the Work was removed, and why.
 	released []string
-	// carried are records of an AppliedWork that somebody deleted.
+	// carried are the records of an AppliedWork that somebody deleted.
 	carried []placementv1.AppliedResourceMeta
+	// written is the status that we wrote last, and the version of the Work that it made.
+	written *placementv1.Work
+	// writtenAt is when that was.
+	writtenAt time.Time
+}
+
+func newMemory() *workMemory {
+	return &workMemory{
+		applied: map[objectKey]appliedState{}, failed: map[objectKey]failure{},
+		unwanted: map[objectKey]time.Time{}, strangers: map[objectKey]*strangers{},
+	}
 }
 
 // New makes an Applier. It applies nothing before Activate.
 func New(options Options) (*Applier, error) {
-	member, err := dynamic.NewForConfig(options.Member)
+	member := rest.CopyConfig(options.Member)
+	member.QPS = -1 // the member's priority and fairness decides who waits
+	member.WarningHandlerWithContext = warnings{}
+	transport, err := rest.HTTPClientFor(member)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the member: %w", err)
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(options.Member)
+	objects, err := dynamic.NewForConfigAndClient(member, transport)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the member: %w", err)
+	}
+	heads, err := metadata.NewForConfigAndClient(member, transport)
+	if err != nil {
+		return nil, fmt.Errorf("make a metadata client for the member: %w", err)
+	}
+	discover, err := discovery.NewDiscoveryClientForConfigAndClient(member, transport)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client for the member: %w", err)
 	}
-	cached := memory.NewMemCacheClient(d)
 	a := &Applier{
-		Options: options, member: member, discover: cached,
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached),
-		events: make(chan event.TypedGenericEvent[*placementv1.Work], 1024),
-		memory: map[string]*workMemory{},
+		Options: options, member: objects, metadata: heads, discover: discover,
+		kinds:    &kinds{client: discover, versions: map[schema.GroupVersion]map[string]resource{}},
+		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{},
 	}
-	a.watches = newWatches(member, a.enqueue, a.kindsChanged)
+	a.watches = newWatches(objects, heads, a.enqueue, a.kindsChanged)
 	return a, nil
 }
 
@@ -100,8 +146,12 @@ func New(options Options) (*Applier, error) {
 func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	a.hub = mgr.GetClient()
 	err := ctrl.NewControllerManagedBy(mgr).Named("work").
-		Watches(&placementv1.Work{}, a.onWork()).
-		WatchesRawSource(source.Channel(a.events, &handler.TypedEnqueueRequestForObject[*placementv1.Work]{})).
+		Watches(&placementv1.Work{}, a.onWork(), builder.WithPredicates(asked())).
+		WatchesRawSource(source.Func(a.start)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, maxBackoff),
+		}).
 		Complete(a)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)
@@ -112,39 +162,70 @@ func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Activate lets the applier work, or keeps it from it.
-func (a *Applier) Activate(ctx context.Context, active bool) error {
+// start is given the controller's queue.
+func (a *Applier) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	a.mu.Lock()
-	changed := a.active != active
-	a.active = active
+	a.queue = queue
+	backlog := a.backlog
+	a.backlog = nil
 	a.mu.Unlock()
-	if !changed || !active {
-		return nil
-	}
-	var works placementv1.WorkList
-	if err := a.hub.List(ctx, &works, client.InNamespace(a.Namespace)); err != nil {
-		return fmt.Errorf("list Works: %w", err)
-	}
-	for i := range works.Items {
-		a.enqueue(works.Items[i].Name)
+	for _, name := range backlog {
+		a.enqueue(name)
 	}
 	return nil
 }
 
 // enqueue asks for a look at a Work.
 func (a *Applier) enqueue(name string) {
-	work := &placementv1.Work{}
-	work.Namespace, work.Name = a.Namespace, name
-	a.events <- event.TypedGenericEvent[*placementv1.Work]{Object: work}
+	a.mu.Lock()
+	queue := a.queue
+	if queue == nil {
+		a.backlog = append(a.backlog, name)
+	}
+	a.mu.Unlock()
+	if queue != nil {
+		queue.Add(a.request(name))
+	}
 }
 
-// kindsChanged forgets which kinds the member serves: a definition was added, changed or removed.
+func (a *Applier) request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: a.Namespace, Name: name}}
+}
+
+// Activate lets the applier work, or keeps it from it. It waits for passes that are under way.
+func (a *Applier) Activate(ctx context.Context, active bool) error {
+	a.gate.Lock()
+	changed := a.active != active
+	a.active = active
+	a.gate.Unlock()
+	if !changed || !active {
+		return nil
+	}
+	all, err := a.readWorks(ctx)
+	if err != nil {
+		return err
+	}
+	for name := range all {
+		a.enqueue(name)
+	}
+	return nil
+}
+
+// kindsChanged forgets which kinds the member serves, since a definition was added, changed or removed, and has another
+// look at the Works that wait for one.
 func (a *Applier) kindsChanged() {
-	a.mapper.Reset()
+	a.kinds.forget()
+	a.wake("", func(w waits) bool { return w.kinds })
+}
+
+// wake has those Works tried again at once, however often they have failed, that wait for what has happened. It passes
+// over the Work that made it happen.
+func (a *Applier) wake(but string, concerned func(waits) bool) {
 	a.mu.Lock()
-	names := make([]string, 0, len(a.memory))
-	for name, m := range a.memory {
-		if m.failures > 0 {
+	var names []string
+	for name, w := range a.waiting {
+		if name != but && concerned(w) {
+			a.woken[name] = true
 			names = append(names, name)
 		}
 	}
@@ -154,13 +235,26 @@ func (a *Applier) kindsChanged() {
 	}
 }
 
+// remember returns what is remembered of a Work.
 func (a *Applier) remember(name string) *workMemory {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	m := a.memory[name]
 	if m == nil {
-		m = &workMemory{applied: map[objectKey]appliedState{}, unwanted: map[objectKey]time.Time{}}
+		m = newMemory()
 		a.memory[name] = m
 	}
 	return m
+}
+
+// forget drops what is remembered of a Work, and watches its objects no longer.
+func (a *Applier) forget(name string) {
+	a.mu.Lock()
+	delete(a.memory, name)
+	delete(a.waiting, name)
+	delete(a.woken, name)
+	a.mu.Unlock()
+	a.watches.set(name, nil)
 }
 
 // resource returns the dynamic client for objects of a resource in a namespace, or for cluster-scoped ones.
@@ -169,4 +263,19 @@ func (a *Applier) resource(gvr schema.GroupVersionResource, namespace string) dy
 		return a.member.Resource(gvr)
 	}
 	return a.member.Resource(gvr).Namespace(namespace)
+}
+
+// locks let one goroutine at a time decide on an object: what one Work gives up another may take over, and the two must not
+// be decided on at once.
+type locks [64]sync.Mutex
+
+// hold locks an object until the returned function is called.
+func (l *locks) hold(key objectKey) (release func()) {
+	var sum uint32 = 2166136261
+	for _, c := range []byte(key.String()) {
+		sum = (sum ^ uint32(c)) * 16777619
+	}
+	mu := &l[sum%uint32(len(l))]
+	mu.Lock()
+	return mu.Unlock
 }

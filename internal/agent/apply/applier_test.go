@@ -22,6 +22,26 @@ func TestApplier(t *testing.T) {
 		"hands over between parts":                       testHandOverBetweenParts,
 		"hands over between placements, new owner first": testHandOverNewFirst,
 		"hands over between placements, old owner first": testHandOverOldFirst,
+		"hands over between parts, new owner first":      testHandOverNewPartFirst,
+		"hands over from a part that goes":               testHandOverFromDeleted,
+		"a definition and an object of its kind":         testDefinitionAlong,
+		"a definition of which others have objects":      testDefinitionStays,
+		"fields that the member does not know":           testUnknownFields,
+		"two entries of one key in a list":               testDuplicateKeys,
+		"an object that belongs to somebody else":        testForeignOwner,
+		"fields of others":                               testOthersFields,
+		"replicas of an autoscaler":                      testAutoscaled,
+		"a Secret that is refused":                       testSecret,
+		"a field that cannot be changed":                 testImmutable,
+		"drift is told":                                  testDriftIsTold,
+		"a namespace goes":                               testNamespaceGoes,
+		"a namespace with a stranger in it":              testNamespaceStays,
+		"a namespace with another placement's object":    testNamespaceOfTwo,
+		"a finalizer that takes its time":                testHeld,
+		"deletion that is confirmed later":               testConfirmedLater,
+		"an earlier placement of the same name":          testEarlierPlacement,
+		"a crash while an object is made":                testCrashedWhileMaking,
+		"leaves and removes all":                         testLeaveRemoveAll,
 		"two placements of one object":                   testTwoPlacements,
 		"takes over what kubectl applied":                testTakeOver,
 		"repairs drift":                                  testDrift,
@@ -35,7 +55,10 @@ func TestApplier(t *testing.T) {
 		"leaves and keeps":                               testLeaveKeep,
 		"leaves and removes":                             testLeaveRemove,
 	} {
-		t.Run(name, test)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
 	}
 }
 

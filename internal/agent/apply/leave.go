@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
@@ -11,18 +12,20 @@ import (
 )
 
 // Leave takes the hub's hand off the member: with Keep all that was placed stays and is owned by nobody, with Remove it is
-// removed. It names what is not done yet; call it again until nothing is.
+// removed. It names what is not done yet; call it again until nothing is. From the first call on nothing is applied any
+// more, until Activate.
 func (a *Applier) Leave(ctx context.Context, workloads clusterv1.WorkloadsOnLeave) (remaining []string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.gate.Lock() // waits for passes that are under way
+	defer a.gate.Unlock()
 	a.active = false
 	list, err := a.member.Resource(appliedWorks).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil // no definition, so nothing was ever applied
+		return nil, nil // no definition, so nothing is owned by us
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list AppliedWorks: %w", err)
 	}
+	var failed []error
 	for i := range list.Items {
 		applied, err := asAppliedWork(&list.Items[i])
 		if err != nil {
@@ -31,32 +34,33 @@ func (a *Applier) Leave(ctx context.Context, workloads clusterv1.WorkloadsOnLeav
 		if applied.Spec.WorkNamespace != a.Namespace {
 			continue
 		}
+		// One that cannot be let go holds back no other.
 		left, err := a.leaveOne(ctx, applied, workloads)
-		if err != nil {
-			return nil, err
-		}
+		failed = append(failed, err)
 		remaining = append(remaining, left...)
 	}
-	return remaining, nil
+	return remaining, errors.Join(failed...)
 }
 
 func (a *Applier) leaveOne(ctx context.Context, applied *placementv1.AppliedWork, workloads clusterv1.WorkloadsOnLeave) ([]string, error) {
-	if workloads == clusterv1.WorkloadsRemove {
-		work := &placementv1.Work{}
-		work.Namespace, work.Name = a.Namespace, applied.Name
-		p := &pass{Applier: a, work: work, memory: a.remember(applied.Name), owner: applied}
-		if err := p.removeAll(ctx, applied.Status.AppliedResources); err != nil {
+	if workloads != clusterv1.WorkloadsRemove {
+		if err := a.disownAll(ctx, applied); err != nil {
 			return nil, err
 		}
-		if len(p.removing) > 0 || len(p.owner.Status.AppliedResources) > 0 {
-			return p.removing, p.record(ctx)
-		}
+		a.forget(applied.Name)
 		return nil, a.deleteAppliedWork(ctx, applied)
 	}
-	for i := range applied.Status.AppliedResources {
-		if err := a.disown(ctx, &applied.Status.AppliedResources[i].WorkResourceIdentifier, applied.UID); err != nil {
-			return nil, err
+	work := &placementv1.Work{}
+	work.Namespace, work.Name = a.Namespace, applied.Name
+	p := &pass{Applier: a, work: work, self: &view{name: applied.Name, deleting: true, removal: true}, memory: a.remember(applied.Name)}
+	p.own(applied)
+	p.removeAll(ctx, applied.Status.AppliedResources)
+	if err := errors.Join(p.refused...); err != nil || len(p.owner.Status.AppliedResources) > 0 {
+		if len(p.removing) == 0 {
+			p.removing = append(p.removing, "what AppliedWork "+applied.Name+" has")
 		}
+		return p.removing, errors.Join(err, p.record(ctx))
 	}
+	a.forget(applied.Name)
 	return nil, a.deleteAppliedWork(ctx, applied)
 }

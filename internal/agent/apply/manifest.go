@@ -1,19 +1,21 @@
 package apply
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// objectKey names an object of the member.
+// objectKey names an object of the member, whatever API version it is written in.
 type objectKey struct {
 	schema.GroupKind
 	namespace, name string
@@ -26,12 +28,15 @@ func (k objectKey) String() string {
 	return k.Kind + " " + k.namespace + "/" + k.name
 }
 
-// manifest is one object of a Work on its way into the member.
+// manifest is one object of a Work, and in the end what has become of it.
 type manifest struct {
-	id     placementv1.WorkResourceIdentifier
-	key    objectKey
-	gvr    schema.GroupVersionResource
-	object *unstructured.Unstructured
+	id  placementv1.WorkResourceIdentifier
+	key objectKey
+	gvr schema.GroupVersionResource
+	// raw is the manifest as it stands in the Work, which belongs to the cache; hash stands for it.
+	raw  []byte
+	hash string
+
 	// reason and problem say why it is not applied; reason is empty while all is well.
 	reason, problem string
 	// note is said of an object that is applied.
@@ -44,86 +49,101 @@ func (m *manifest) fail(reason string, format string, args ...any) {
 	m.reason, m.problem = reason, fmt.Sprintf(format, args...)
 }
 
-// keyOf returns the key of a raw manifest; false where it is not a named Kubernetes object.
-func keyOf(raw []byte) (objectKey, bool) {
-	var head metav1.PartialObjectMetadata
-	if json.Unmarshal(raw, &head) != nil || head.Kind == "" || head.Name == "" {
-		return objectKey{}, false
-	}
-	return objectKey{GroupKind: head.GroupVersionKind().GroupKind(), namespace: head.Namespace, name: head.Name}, true
+// pending tells that the manifest is about to be applied, as soon as what it waits for has happened.
+func (m *manifest) pending() bool { return m.reason == placementv1.ReasonManifestPreparing }
+
+// head is the part of a manifest that tells which object it is.
+type head struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        struct {
+		Name, Namespace string
+	} `json:"metadata"`
 }
 
-// decode reads the manifests of a Work. What cannot be applied has a reason.
-func decode(work *placementv1.Work, mapper meta.RESTMapper) []*manifest {
+func keyOf(raw []byte) (objectKey, schema.GroupVersionKind, error) {
+	var h head
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return objectKey{}, schema.GroupVersionKind{}, err
+	}
+	gvk := h.GroupVersionKind()
+	return objectKey{GroupKind: gvk.GroupKind(), namespace: h.Metadata.Namespace, name: h.Metadata.Name}, gvk, nil
+}
+
+// decode reads which objects a Work has. What cannot be applied has a reason.
+func decode(work *placementv1.Work) []*manifest {
 	manifests := make([]*manifest, 0, len(work.Spec.Workload.Manifests))
 	seen := map[objectKey]bool{}
 	for i := range work.Spec.Workload.Manifests {
-		m := &manifest{id: placementv1.WorkResourceIdentifier{Ordinal: int32(i)}}
+		m := &manifest{id: placementv1.WorkResourceIdentifier{Ordinal: int32(i)}, raw: work.Spec.Workload.Manifests[i].Raw}
 		manifests = append(manifests, m)
-		m.read(work.Spec.Workload.Manifests[i].Raw, mapper)
-		if m.reason != "" {
+		key, gvk, err := keyOf(m.raw)
+		switch {
+		case err != nil:
+			m.fail(placementv1.ReasonManifestDecodingErred, "not a Kubernetes object: %v", err)
+			continue
+		case gvk.Kind == "" || gvk.Version == "":
+			m.fail(placementv1.ReasonManifestDecodingErred, "not a Kubernetes object: it has no apiVersion or no kind")
 			continue
 		}
-		if seen[m.key] {
-			m.fail(placementv1.ReasonManifestDuplicated, "%s stands earlier in this Work already", m.key)
+		m.id.Group, m.id.Version, m.id.Kind, m.id.Namespace, m.id.Name = gvk.Group, gvk.Version, gvk.Kind, key.namespace, key.name
+		if key.name == "" {
+			m.fail(placementv1.ReasonManifestFoundGenerateName, "the object has no metadata.name; give it one, names are not generated for placed objects")
+			continue
 		}
-		seen[m.key] = true
+		m.key = key
+		sum := sha256.Sum256(m.raw)
+		m.hash = hex.EncodeToString(sum[:16])
+		if seen[key] {
+			m.fail(placementv1.ReasonManifestDuplicated, "%s stands earlier in this Work already", key)
+		}
+		seen[key] = true
 	}
 	return manifests
 }
 
-func (m *manifest) read(raw []byte, mapper meta.RESTMapper) {
-	m.object = &unstructured.Unstructured{}
-	if err := m.object.UnmarshalJSON(raw); err != nil {
-		m.fail(placementv1.ReasonManifestDecodingErred, "not a Kubernetes object: %v", err)
-		return
+// object reads the manifest as it is to be applied.
+func (m *manifest) object() (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(m.raw); err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
-	gvk := m.object.GroupVersionKind()
-	m.id.Group, m.id.Version, m.id.Kind = gvk.Group, gvk.Version, gvk.Kind
-	m.id.Namespace, m.id.Name = m.object.GetNamespace(), m.object.GetName()
-	m.key = objectKey{GroupKind: gvk.GroupKind(), namespace: m.id.Namespace, name: m.id.Name}
-	if m.id.Name == "" {
-		m.fail(placementv1.ReasonManifestFoundGenerateName, "the object has no metadata.name; give it one, names are not generated for placed objects")
-		return
-	}
-	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		m.fail(placementv1.ReasonManifestDecodingErred, "the member does not serve %s: install its CustomResourceDefinition there, or place it too (%v)", gvk, err)
-		return
-	}
-	m.gvr, m.id.Resource = mapping.Resource, mapping.Resource.Resource
-	if namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; namespaced != (m.id.Namespace != "") {
-		m.fail(placementv1.ReasonManifestDecodingErred, "%s is namespaced in the member: %t, and the manifest has the namespace %q", gvk.Kind, namespaced, m.id.Namespace)
-		return
-	}
-	sanitize(m.object)
+	sanitize(o)
+	return o, nil
 }
 
-// sanitize removes from a manifest what belongs to the cluster that it came from, and the marks by which Argo CD and Helm
-// know what is theirs: in the member it is not.
+// sanitize removes from a manifest what belongs to the cluster that it came from, once more after the hub has done so:
+// what the hub leaves in by mistake must do no harm here. Finalizers go too: a controller that would lift them need not
+// run in this member.
 func sanitize(o *unstructured.Unstructured) {
-	unstructured.RemoveNestedField(o.Object, "status")
-	for _, field := range []string{
-		"resourceVersion", "uid", "generation", "managedFields", "ownerReferences", "creationTimestamp", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "selfLink", "finalizers",
-	} {
-		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	placement.Sanitize(o)
+	unstructured.RemoveNestedField(o.Object, "metadata", "finalizers")
+	if o.GroupVersionKind().GroupKind() == namespaces {
+		unstructured.RemoveNestedField(o.Object, "spec", "finalizers")
 	}
-	annotations, labels := o.GetAnnotations(), o.GetLabels()
-	maps.DeleteFunc(annotations, func(key, _ string) bool {
-		return strings.HasPrefix(key, "argocd.argoproj.io/") || strings.HasPrefix(key, "meta.helm.sh/")
-	})
-	maps.DeleteFunc(labels, func(key, value string) bool {
-		return strings.HasPrefix(key, "argocd.argoproj.io/") || key == "app.kubernetes.io/managed-by" && value == "Helm"
-	})
-	setOrRemove(o, annotations, "annotations", o.SetAnnotations)
-	setOrRemove(o, labels, "labels", o.SetLabels)
+	for field, values := range map[string]map[string]string{"annotations": o.GetAnnotations(), "labels": o.GetLabels()} {
+		before := len(values)
+		maps.DeleteFunc(values, tracks)
+		switch {
+		case len(values) == 0:
+			unstructured.RemoveNestedField(o.Object, "metadata", field)
+		case len(values) == before:
+		case field == "labels":
+			o.SetLabels(values)
+		default:
+			o.SetAnnotations(values)
+		}
+	}
 }
 
-func setOrRemove(o *unstructured.Unstructured, values map[string]string, field string, set func(map[string]string)) {
-	if len(values) == 0 {
-		unstructured.RemoveNestedField(o.Object, "metadata", field)
-		return
+// tracks tells whether a label or annotation is one by which Argo CD or Helm know what is theirs. In the member nothing is:
+// an Argo CD or Helm that runs there would take the object for its own, and remove it. app.kubernetes.io/instance, by which
+// an older Argo CD may go as well, stays: too many selectors need it.
+func tracks(key, value string) bool {
+	switch {
+	case strings.HasPrefix(key, "argocd.argoproj.io/"), strings.HasPrefix(key, "meta.helm.sh/"):
+		return true
+	case key == "app.kubernetes.io/managed-by":
+		return value == "Helm"
 	}
-	set(values)
+	return false
 }

@@ -2,189 +2,178 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
-	"k8s.io/utils/ptr"
 )
 
-// clientSideManagers are the names under which kubectl owns what it applied on the client's side. When an object is taken
-// over, what they own becomes ours, so that a field which the hub drops goes away.
-var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl", "before-first-apply", "kubectl-create")
+const (
+	// conflicts is how often an object is read anew, at once, because somebody else wrote it at the same moment.
+	conflicts = 5
+	// quiet is after how long without a repair an object counts as settled again.
+	quiet = time.Minute
+	// patience is how many times in a row an object is repaired at once. After that, repairs become rarer: somebody in the
+	// member writes the same fields, and two who never tire would keep the API server busy for ever.
+	patience = 3
+)
 
 // appliedState is what an object was when it was last applied.
 type appliedState struct {
-	// manifest is a hash of what was applied, owner included.
-	manifest string
-	// content is a hash of the object as the member had it afterwards, without its status.
-	content string
+	// manifest is a hash of the manifest, owner the UID of the AppliedWork named in the object.
+	manifest, owner string
+	// fingerprint stands for what of the object is ours.
+	fingerprint string
 	// note is what was said of it then.
 	note string
+	// repairs is how often in a row it was repaired, repaired when that was last.
+	repairs  int
+	repaired time.Time
 }
 
-// applyObject applies one object and returns what it is then; nil where that failed.
-func (p *pass) applyObject(ctx context.Context, m *manifest) *appliedState {
-	p.own(m.object)
-	wanted := hashOf(m.object.Object)
-	last, appliedBefore := p.memory.applied[m.key]
-	if appliedBefore && last.manifest == wanted {
-		if seen := p.watches.get(m.gvr, m.key); seen != nil && contentHash(seen) == last.content {
-			m.live, m.note = seen, last.note
+// settle makes one object what its manifest says, and returns what it is then; nil where that failed.
+func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
+	last, known := p.memory.applied[m.key]
+	same := known && last.manifest == m.hash && last.owner == string(p.owner.UID)
+	if same {
+		seen := p.watches.get(m.gvr, m.key)
+		if seen.is(last.fingerprint) || p.tired(&last, seen) {
+			m.live, m.note = seen.object, last.note
 			return &last
 		}
 	}
-	if !appliedBefore || last.manifest != wanted {
-		if !p.mayApply(ctx, m) {
-			return nil
-		}
-	}
-	live, warnings, err := p.serverSideApply(ctx, m)
+	wanted, err := m.object()
 	if err != nil {
-		m.fail(placementv1.ReasonManifestApplyFailed, "Failed to apply the manifest (error: %s)", tell(m, err))
+		m.fail(placementv1.ReasonManifestDecodingErred, "%v", err)
 		return nil
 	}
-	m.live = live
-	m.note = warnings
-	return &appliedState{manifest: wanted, content: contentHash(live), note: warnings}
-}
-
-// own names the AppliedWork as the owner of an object.
-func (p *pass) own(o *unstructured.Unstructured) {
-	o.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", Name: p.owner.Name, UID: p.owner.UID, BlockOwnerDeletion: ptr.To(true),
-	}})
-}
-
-// mayApply looks whether an object may be made or taken over, and prepares that.
-func (p *pass) mayApply(ctx context.Context, m *manifest) bool {
-	live, err := p.resource(m.gvr, m.id.Namespace).Get(ctx, m.id.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return true
+	defer p.locks.hold(m.key)()
+	before, note, err := p.bring(ctx, m, wanted)
+	if err != nil || m.reason != "" {
+		p.explain(m, err)
+		return nil
 	}
-	if err != nil {
-		m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %s)", tell(m, err))
+	state := &appliedState{
+		manifest: m.hash, owner: string(p.owner.UID), note: note,
+		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager),
+	}
+	m.note = note
+	p.watches.put(m.gvr, m.key, m.live, state.fingerprint)
+	if same {
+		state.repairs, state.repaired = last.repairs, last.repaired
+		p.repaired(m, state, drift.Paths(before, m.live))
+	}
+	return state
+}
+
+// tired tells whether an object has been repaired so often in a row that the next repair has to wait. One that is gone is
+// made again at once.
+func (p *pass) tired(last *appliedState, seen *sight) bool {
+	if last.repairs < patience || seen == nil || seen.object == nil {
 		return false
 	}
-	mine := false
-	for _, owner := range live.GetOwnerReferences() {
-		switch {
-		case owner.UID == p.owner.UID:
-			mine = true
-		case !isAppliedWork(owner):
-			m.fail(placementv1.ReasonManifestFailedToTakeOver,
-				"%s exists in the member and is owned by %s %s; remove that owner or place the object under another name", m.key, owner.Kind, owner.Name)
-			return false
-		default:
-			if holder := p.holder(ctx, owner, m.key); holder != "" {
-				m.fail(placementv1.ReasonManifestFailedToTakeOver,
-					"%s is placed by %s already; let one placement select it", m.key, holder)
-				return false
-			}
-		}
+	rest := last.repaired.Add(backoff(last.repairs - patience + 1)).Sub(p.Clock.Now())
+	if rest <= 0 {
+		return false
 	}
-	if !mine {
-		if err := p.takeOver(ctx, m, live); err != nil {
-			m.fail(placementv1.ReasonManifestApplyFailed, "Failed to take the object over (error: %s)", tell(m, err))
-			return false
-		}
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lookAgain(rest)
 	return true
 }
 
-// holder names the placement whose Work keeps an object; "" where none does, and it may be handed over in place.
-func (p *pass) holder(ctx context.Context, owner metav1.OwnerReference, key objectKey) string {
-	if owner.Name == p.work.Name {
-		return "" // an earlier AppliedWork of this Work
+// repaired takes note of a repair, if it was one: an object that others have changed elsewhere was applied for nothing.
+func (p *pass) repaired(m *manifest, state *appliedState, paths []string) {
+	if len(paths) == 0 {
+		return
 	}
-	other := &placementv1.Work{}
-	if err := p.hub.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: owner.Name}, other); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "" // nobody asks for it any more
-		}
-		return "another placement (its Work " + owner.Name + " cannot be read)"
+	now := p.Clock.Now()
+	if now.Sub(state.repaired) > quiet {
+		state.repairs = 0
 	}
-	if !other.DeletionTimestamp.IsZero() || !lists(other, key) {
-		return ""
+	state.repairs++
+	state.repaired = now
+	driftRepairs.WithLabelValues(m.id.Group, m.id.Kind).Inc()
+	if state.repairs <= patience {
+		p.event(corev1.EventTypeNormal, "DriftRepaired", "Repair", fmt.Sprintf("%s was changed in the member and is as placed again, at %s", m.key, few(paths)))
 	}
-	return fmt.Sprintf("placement %q", other.Labels[placementv1.LabelParentPlacement])
 }
 
-// lists tells whether a Work has an object.
-func lists(work *placementv1.Work, key objectKey) bool {
-	for i := range work.Spec.Workload.Manifests {
-		if k, ok := keyOf(work.Spec.Workload.Manifests[i].Raw); ok && k == key {
-			return true
-		}
+// explain says why an object is not applied.
+func (p *pass) explain(m *manifest, err error) {
+	switch {
+	case m.reason != "":
+	case unreachable(err):
+		m.fail(placementv1.ReasonManifestPreparing, "The member's API server does not answer; this is tried again (error: %s)", tell(m, err))
+	default:
+		m.fail(placementv1.ReasonManifestApplyFailed, "Failed to apply the manifest (error: %s)", tell(m, err))
 	}
-	return false
+	m.live = nil
 }
 
-// takeOver makes ours what kubectl owns of an object that it applied on the client's side.
-func (p *pass) takeOver(ctx context.Context, m *manifest, live *unstructured.Unstructured) error {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, clientSideManagers, placementv1.FieldManager)
-	if err != nil {
-		return fmt.Errorf("migrate its field managers: %w", err)
+// unreachable tells whether an error says nothing about the object: the API server could not be asked.
+func unreachable(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
 	}
-	if patch == nil {
-		return nil
-	}
-	_, err = p.resource(m.gvr, m.id.Namespace).Patch(ctx, m.id.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
-	if err != nil {
-		return fmt.Errorf("migrate its field managers: %w", err)
-	}
-	return nil
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// serverSideApply applies an object. It returns the object as the member then has it, and what the member's schema did not
-// know of it.
-func (p *pass) serverSideApply(ctx context.Context, m *manifest) (*unstructured.Unstructured, string, error) {
-	data, err := json.Marshal(m.object.Object)
-	if err != nil {
-		return nil, "", fmt.Errorf("encode the object: %w", err)
-	}
-	live, err := p.resource(m.gvr, m.id.Namespace).Patch(ctx, m.id.Name, types.ApplyPatchType, data,
-		metav1.PatchOptions{FieldManager: placementv1.FieldManager, Force: ptr.To(true), FieldValidation: metav1.FieldValidationStrict})
-	if err == nil {
-		return live, "", nil
-	}
-	unknown := unknownFields(err)
-	if unknown == "" {
-		return nil, "", err
-	}
-	// The member's schema is older, or other, than the hub's. Without those fields the object is better than none.
-	live, err = p.resource(m.gvr, m.id.Namespace).Patch(ctx, m.id.Name, types.ApplyPatchType, data,
-		metav1.PatchOptions{FieldManager: placementv1.FieldManager, Force: ptr.To(true), FieldValidation: metav1.FieldValidationIgnore})
-	if err != nil {
-		return nil, "", err
-	}
-	return live, unknown, nil
-}
-
-// unknownFields says which fields a strict API server refused because it does not know them; "" for any other error.
-func unknownFields(err error) string {
-	if !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) && !strings.Contains(err.Error(), "field not declared in schema") {
-		return ""
-	}
-	text := err.Error()
-	for _, mark := range []string{"strict decoding error: ", "field not declared in schema"} {
-		if at := strings.Index(text, mark); at >= 0 {
-			if mark == "field not declared in schema" {
-				return text
+// bring applies an object, if the Work may have it. It returns the object as it was before, nil where there was none, and
+// what is to be said of it. Where the Work may not have it, the manifest has a reason afterwards.
+func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unstructured) (before *unstructured.Unstructured, note string, err error) {
+	client := p.resource(m.gvr, m.id.Namespace)
+	for range conflicts {
+		before, err = client.Get(ctx, m.id.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			before = nil
+		case err != nil:
+			if !unreachable(err) {
+				m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %s)", tell(m, err))
 			}
-			return text[at+len(mark):]
+			return nil, "", err
+		case !p.mayHave(m, before):
+			return before, "", nil
+		}
+		w := &attempt{pass: p, manifest: m, client: client, wanted: wanted.DeepCopy(), live: before}
+		if note, err = w.do(ctx); !apierrors.IsConflict(err) {
+			return before, note, err
 		}
 	}
-	return ""
+	return before, "", err
+}
+
+// mayHave decides whether the Work may have an object that exists.
+func (p *pass) mayHave(m *manifest, live *unstructured.Unstructured) bool {
+	s := standingOf(live.GetOwnerReferences(), m.key, p.self, p.works)
+	switch {
+	case s.holder != nil && s.sibling && !p.overdue(maxBackoff):
+		m.fail(placementv1.ReasonManifestPreparing, "Moves here from Work %s as soon as the hub has written that one too", s.holder.name)
+	case s.holder != nil && !p.overdue(grace):
+		m.fail(placementv1.ReasonManifestPreparing, "Placement %q has the object, and may be about to give it up", s.holder.placement)
+	case s.holder != nil:
+		m.fail(placementv1.ReasonManifestFailedToTakeOver, "%s is placed by placement %q already; let one placement select it", m.key, s.holder.placement)
+	case s.foreign != nil && s.mine:
+		m.fail(placementv1.ReasonManifestApplyFailed, "%s belongs to %s %s in the member as well; remove that owner", m.key, s.foreign.Kind, s.foreign.Name)
+	case s.foreign != nil:
+		m.fail(placementv1.ReasonManifestFailedToTakeOver,
+			"%s exists in the member and is already owned by %s %s; remove that owner, or place the object under another name", m.key, s.foreign.Kind, s.foreign.Name)
+	}
+	return m.reason == ""
+}
+
+// overdue tells whether the Work waits longer than it may.
+func (p *pass) overdue(allowed time.Duration) bool {
+	since := p.memory.pendingSince
+	return !since.IsZero() && p.Clock.Now().Sub(since) >= allowed
 }
 
 // tell is the member's own error, for a person. That of a Secret is reduced to its reason and its fields, since a message
@@ -194,45 +183,17 @@ func tell(m *manifest, err error) string {
 		return err.Error()
 	}
 	var status apierrors.APIStatus
-	if s, ok := err.(apierrors.APIStatus); ok {
-		status = s
-	}
-	if status == nil {
+	if !errors.As(err, &status) {
 		return "the member did not answer"
 	}
 	text := string(status.Status().Reason)
+	if text == "" {
+		text = fmt.Sprintf("HTTP %d", status.Status().Code)
+	}
 	if details := status.Status().Details; details != nil {
 		for _, cause := range details.Causes {
 			text += ", " + string(cause.Type) + " " + cause.Field
 		}
 	}
-	return text + " (values are not shown)"
-}
-
-// contentHash stands for all of an object that people and controllers set: not its status, nor what the API server counts.
-func contentHash(o *unstructured.Unstructured) string {
-	content := map[string]any{}
-	for k, v := range o.Object {
-		if k != "status" && k != "metadata" {
-			content[k] = v
-		}
-	}
-	owners := make([]any, 0, 1)
-	for _, owner := range o.GetOwnerReferences() {
-		owners = append(owners, string(owner.UID))
-	}
-	content["metadata"] = map[string]any{
-		"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "uid": string(o.GetUID()), "owners": owners,
-		"deleting": o.GetDeletionTimestamp() != nil,
-	}
-	return hashOf(content)
-}
-
-func hashOf(content map[string]any) string {
-	data, err := json.Marshal(content)
-	if err != nil {
-		return "" // matches nothing that was applied: the object is applied once more
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return text + "; what the Secret holds is not shown"
 }

@@ -4,219 +4,270 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
-	// grace is how long an object that one Work gives up stays, for another to take it over: the two Works of a placement
-	// each may arrive in either order.
+	// grace is how long an object that one Work gives up stays, for another to take it over: the Works of two placements
+	// may arrive in either order.
 	grace = 2 * time.Second
-	// settling is how long the strangers in a namespace that is to go may take to go themselves.
-	settling = 20 * time.Second
 	// recheck is when to look again at what no watch tells of.
-	recheck = time.Second
+	recheck = 2 * time.Second
 )
 
-// namespaces is the kind that takes all that is in it along.
-var namespaces = schema.GroupKind{Kind: "Namespace"}
+// parting is what becomes, for now, of an object that a Work does not list any more.
+type parting int
 
-// prune gives up what the Work does not list any more. What it still has afterwards stays recorded.
-func (p *pass) prune(ctx context.Context) error {
-	wanted := map[objectKey]bool{}
-	for _, m := range p.manifests {
-		if k := m.key; k.name != "" {
-			wanted[k] = true
+const (
+	partLater  parting = iota // not all is known yet
+	partHand                  // another Work has it, or will have it
+	partRemove                // nobody wants it
+)
+
+// partingOf decides on an object that a Work gives up and that was first seen to be unwanted at a time. It is handed over
+// where another Work wants it. Before it is removed, all Works that carry the snapshot must have been seen, since one of
+// them may list it, and a moment must have passed.
+func partingOf(key objectKey, self *view, all works, since, now time.Time) (parting, time.Duration) {
+	if all.other(self.name, key) != nil {
+		return partHand, 0
+	}
+	if rest := grace - now.Sub(since); rest > 0 {
+		return partLater, rest
+	}
+	if !settled(self, all) {
+		return partLater, 0
+	}
+	return partRemove, 0
+}
+
+// settled tells whether all Works that carry the snapshot are there. For a Work that goes, that is the snapshot of the Works
+// beside it that stay; where none does, there is nothing to wait for.
+func settled(self *view, all works) bool {
+	if !self.deleting {
+		return all.complete(self)
+	}
+	for name, o := range all {
+		if name != self.name && o.binding == self.binding && !o.deleting && !all.complete(o) {
+			return false
 		}
 	}
-	for key := range p.memory.unwanted {
-		if wanted[key] {
-			delete(p.memory.unwanted, key)
+	return true
+}
+
+// prune gives up what the Work does not list any more. What it still has afterwards stays recorded.
+func (p *pass) prune(ctx context.Context) {
+	listed := map[objectKey]bool{}
+	for _, m := range p.manifests {
+		if m.key.name == "" {
+			return // an object that cannot be told apart may be the very one
 		}
+		listed[m.key] = true
 	}
 	var unwanted []placementv1.AppliedResourceMeta
 	for _, r := range p.owner.Status.AppliedResources {
-		if !wanted[keyOfID(&r.WorkResourceIdentifier)] {
+		if !listed[keyOfID(&r.WorkResourceIdentifier)] {
 			unwanted = append(unwanted, r)
 		}
 	}
-	if len(unwanted) == 0 {
+	p.part(ctx, unwanted)
+	for key := range p.memory.unwanted {
+		if listed[key] {
+			delete(p.memory.unwanted, key)
+			delete(p.memory.strangers, key)
+		}
+	}
+}
+
+// part parts with objects: hands them over, removes them, or waits until it may.
+func (p *pass) part(ctx context.Context, unwanted []placementv1.AppliedResourceMeta) {
+	now := p.Clock.Now()
+	var ripe []placementv1.AppliedResourceMeta
+	for _, r := range unwanted {
+		key := keyOfID(&r.WorkResourceIdentifier)
+		if _, noticed := p.memory.unwanted[key]; !noticed {
+			p.memory.unwanted[key] = now
+		}
+		switch what, rest := partingOf(key, p.self, p.works, p.memory.unwanted[key], now); what {
+		case partHand:
+			p.refuse(p.removeObject(ctx, &r, true))
+		case partRemove:
+			ripe = append(ripe, r)
+		default:
+			p.waits.works = true
+			if rest > 0 {
+				p.lookAgain(rest)
+			} else {
+				p.incomplete = true
+			}
+		}
+	}
+	p.removeAll(ctx, ripe)
+}
+
+// refuse takes note of an error that keeps an object from being given up.
+func (p *pass) refuse(err error) {
+	if err != nil {
+		p.refused = append(p.refused, err)
+	}
+}
+
+// removeAll removes objects, those that were applied last first. A wave waits until the one before it is gone: what runs
+// the finalizers of a wave may be in the next one.
+func (p *pass) removeAll(ctx context.Context, records []placementv1.AppliedResourceMeta) {
+	for wave := lastWave; wave >= 0; wave-- {
+		for i := range records {
+			if gvr, _ := resourceOf(&records[i].WorkResourceIdentifier); waveOf(gvr.GroupResource()) == wave {
+				p.refuse(p.removeObject(ctx, &records[i], false))
+			}
+		}
+		if len(p.removing) > 0 || len(p.refused) > 0 {
+			return
+		}
+	}
+}
+
+// removeObject gives up one object: removes it, or leaves it to whom it belongs. With handOnly it does nothing but that.
+func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceMeta, handOnly bool) error {
+	key := keyOfID(&r.WorkResourceIdentifier)
+	gvr, known := resourceOf(&r.WorkResourceIdentifier)
+	if !known {
+		p.drop(key)
 		return nil
 	}
-	if undecoded(p.manifests) {
-		return nil // an object that cannot be read may be the very one
-	}
-	works, complete, err := p.seenAll(ctx)
+	defer p.locks.hold(key)()
+	// Another Work that wants the object may have come since this pass began. If it has not, it cannot take the object over
+	// before this is done.
+	all, err := p.readWorks(ctx)
 	if err != nil {
 		return err
 	}
-	now := p.Clock.Now()
-	ripe := unwanted[:0:0]
-	for _, r := range unwanted {
-		key := keyOfID(&r.WorkResourceIdentifier)
-		since, noticed := p.memory.unwanted[key]
-		if !noticed {
-			since = now
-			p.memory.unwanted[key] = now
-		}
-		switch {
-		case listedByAnother(works, p.work.Name, key):
-			// It is, or will be, handed over in place. Until then nobody owns it, so that it cannot go with us.
-			if err := p.disown(ctx, &r.WorkResourceIdentifier, p.owner.UID); err != nil {
-				return err
+	claimed := p.claimed(all, key)
+	if handOnly && !claimed {
+		p.lookAgain(grace)
+		return nil
+	}
+	client := p.resource(gvr, key.namespace)
+	for range conflicts {
+		var done bool
+		if done, err = p.tryRemove(ctx, client, r, claimed); !apierrors.IsConflict(err) {
+			if done {
+				p.drop(key)
 			}
-			p.forget(key)
-		case !complete:
-		case now.Sub(since) < grace:
-			p.lookAgain(grace - now.Sub(since))
-		default:
-			ripe = append(ripe, r)
+			return err
 		}
 	}
-	return p.removeAll(ctx, ripe)
+	return err
 }
 
-// undecoded tells whether a manifest cannot be told apart from others.
-func undecoded(manifests []*manifest) bool {
-	return slices.ContainsFunc(manifests, func(m *manifest) bool { return m.key.name == "" })
+// claimed tells whether another Work wants an object. When the cluster leaves, no claim counts.
+func (p *pass) claimed(all works, key objectKey) bool {
+	return p.active && all.other(p.self.name, key) != nil
 }
 
-// seenAll returns the Works of the cluster, and whether all of those that carry this Work's snapshot are among them.
-func (p *pass) seenAll(ctx context.Context) ([]placementv1.Work, bool, error) {
-	var works placementv1.WorkList
-	if err := p.hub.List(ctx, &works, client.InNamespace(p.Namespace)); err != nil {
-		return nil, false, fmt.Errorf("list Works: %w", err)
+// tryRemove removes an object as it is now, and tells whether its record is needed no longer.
+func (p *pass) tryRemove(ctx context.Context, client dynamic.ResourceInterface, r *placementv1.AppliedResourceMeta, claimed bool) (done bool, err error) {
+	key := keyOfID(&r.WorkResourceIdentifier)
+	live, err := client.Get(ctx, key.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
 	}
-	want, err := strconv.Atoi(p.work.Annotations[placementv1.AnnotationWorkCount])
 	if err != nil {
-		return works.Items, true, nil //nolint:nilerr // a Work that was made without a count stands for itself
+		return false, fmt.Errorf("read %s: %w", key, err)
 	}
-	have := 0
-	for i := range works.Items {
-		w := &works.Items[i]
-		if w.Labels[placementv1.LabelParentBinding] == p.work.Labels[placementv1.LabelParentBinding] &&
-			w.Labels[placementv1.LabelParentSnapshotIndex] == p.work.Labels[placementv1.LabelParentSnapshotIndex] {
-			have++
+	what, why := fateOf(live, r, p.owner)
+	switch {
+	case what == fateForget:
+		return true, nil
+	case claimed:
+		return true, p.leave(ctx, client, live)
+	case what == fateRelease:
+		return true, p.release(ctx, client, live, key, why)
+	case what == fateWait:
+		p.removing = append(p.removing, key.String()+waitsFor(live))
+		return false, nil
+	}
+	if held, err := p.heldBy(ctx, live, key); err != nil || held.wait != "" {
+		if err == nil {
+			p.removing = append(p.removing, key.String()+" ("+held.wait+")")
+			p.lookAgain(recheck)
 		}
+		return false, err
+	} else if held.forGood != "" {
+		return true, p.release(ctx, client, live, key, held.forGood)
 	}
-	return works.Items, have >= want, nil
+	return p.delete(ctx, client, live, key)
 }
 
-func listedByAnother(works []placementv1.Work, name string, key objectKey) bool {
-	return slices.ContainsFunc(works, func(w placementv1.Work) bool {
-		return w.Name != name && w.DeletionTimestamp.IsZero() && lists(&w, key)
+// delete deletes an object, if it is still the one that was looked at, and tells whether it is gone at once.
+func (p *pass) delete(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, key objectKey) (gone bool, err error) {
+	uid := live.GetUID()
+	err = client.Delete(ctx, key.name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: ptr.To(live.GetResourceVersion())},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete %s: %w", key, err)
+	}
+	after, err := client.Get(ctx, key.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && after.GetUID() != uid) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", key, err)
+	}
+	p.removing = append(p.removing, key.String()+waitsFor(after))
+	return false, nil
 }
 
-// forget drops the record of an object.
-func (p *pass) forget(key objectKey) {
+// waitsFor says what holds an object that is being deleted.
+func waitsFor(o *unstructured.Unstructured) string {
+	if held := o.GetFinalizers(); len(held) > 0 {
+		return fmt.Sprintf(" (held by finalizer %s)", few(held))
+	}
+	return ""
+}
+
+// release leaves an object in the member, owned by its other owners or by nobody, and says so.
+func (p *pass) release(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, key objectKey, why string) error {
+	if err := p.leave(ctx, client, live); err != nil {
+		return err
+	}
+	text := key.String() + " stays: " + why
+	p.memory.released = append(p.memory.released, text)
+	p.event(corev1.EventTypeWarning, "ResourceReleased", "Release", text)
+	return nil
+}
+
+// leave takes the AppliedWork off an object, which stays.
+func (p *pass) leave(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) error {
+	rest := without(live.GetOwnerReferences(), p.owner.Name, p.owner.UID)
+	if len(rest) == len(live.GetOwnerReferences()) {
+		return nil
+	}
+	if _, err := p.setOwners(ctx, client, live, rest); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// drop drops the record of an object.
+func (p *pass) drop(key objectKey) {
 	p.owner.Status.AppliedResources = slices.DeleteFunc(slices.Clone(p.owner.Status.AppliedResources), func(r placementv1.AppliedResourceMeta) bool {
 		return keyOfID(&r.WorkResourceIdentifier) == key
 	})
 	delete(p.memory.unwanted, key)
+	delete(p.memory.strangers, key)
 	delete(p.memory.applied, key)
-	p.forgotten = true
-}
-
-// removeAll removes objects, those that were applied last first. A wave waits until the one before it is gone.
-func (p *pass) removeAll(ctx context.Context, records []placementv1.AppliedResourceMeta) error {
-	wave := func(r *placementv1.AppliedResourceMeta) int {
-		gvr, _ := resourceOf(&r.WorkResourceIdentifier)
-		return waveOf(gvr.GroupResource())
-	}
-	for w := lastWave; w >= 0; w-- {
-		for i := range records {
-			if wave(&records[i]) != w {
-				continue
-			}
-			if err := p.removeObject(ctx, &records[i]); err != nil {
-				return err
-			}
-		}
-		if len(p.removing) > 0 {
-			p.lookAgain(recheck)
-			return nil
-		}
-	}
-	return nil
-}
-
-// removeObject removes one object, if it is the very one that was recorded, and still ours.
-func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceMeta) error {
-	key := keyOfID(&r.WorkResourceIdentifier)
-	gvr, known := resourceOf(&r.WorkResourceIdentifier)
-	if !known {
-		p.forget(key)
-		return nil
-	}
-	live, err := p.resource(gvr, key.namespace).Get(ctx, key.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		p.forget(key)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", key, err)
-	}
-	mine := slices.ContainsFunc(live.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == p.owner.UID })
-	if !mine || (r.UID != "" && r.UID != live.GetUID()) {
-		p.forget(key)
-		return nil
-	}
-	if len(live.GetOwnerReferences()) > 1 {
-		p.forget(key)
-		return p.release(ctx, r, "it has other owners")
-	}
-	if live.GetDeletionTimestamp() != nil {
-		p.removing = append(p.removing, key.String())
-		return nil
-	}
-	if key.GroupKind == namespaces {
-		if gone, err := p.clearToRemove(ctx, r, key); err != nil || !gone {
-			return err
-		}
-	}
-	err = p.resource(gvr, key.namespace).Delete(ctx, key.name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(live.GetUID())}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete %s: %w", key, err)
-	}
-	p.removing = append(p.removing, key.String())
-	return nil
-}
-
-// clearToRemove tells whether a namespace may be deleted. One in which there is anything that was not placed is released
-// once that has had its time to go.
-func (p *pass) clearToRemove(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey) (bool, error) {
-	strangers, err := p.strangers(ctx, key.name, p.owner.UID)
-	if err != nil {
-		return false, err
-	}
-	if len(strangers) == 0 {
-		return true, nil
-	}
-	since, noticed := p.memory.unwanted[key]
-	if !noticed {
-		since = p.Clock.Now()
-		p.memory.unwanted[key] = since
-	}
-	if p.Clock.Now().Sub(since) < settling {
-		p.removing = append(p.removing, key.String()+" (waits for "+strangers[0]+" to go)")
-		return false, nil
-	}
-	p.forget(key)
-	return false, p.release(ctx, r, "there is "+strangers[0]+" in it, which was not placed")
-}
-
-// release leaves an object in the member and says so.
-func (p *pass) release(ctx context.Context, r *placementv1.AppliedResourceMeta, why string) error {
-	p.released = append(p.released, keyOfID(&r.WorkResourceIdentifier).String()+" stays: "+why)
-	return p.disown(ctx, &r.WorkResourceIdentifier, p.owner.UID)
+	p.watches.unset(p.work.Name, key)
 }

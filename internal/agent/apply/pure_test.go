@@ -63,20 +63,38 @@ func TestSanitize(t *testing.T) {
 
 func TestOutsiders(t *testing.T) {
 	t.Parallel()
-	object := func(name string, owners ...metav1.OwnerReference) metav1.PartialObjectMetadata {
-		o := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Thing"}}
-		o.Name, o.UID, o.OwnerReferences = name, types.UID(name), owners
-		return o
+	object := func(resource, name string, owners ...metav1.OwnerReference) content {
+		c := content{GroupResource: schema.GroupResource{Resource: resource}}
+		c.Name, c.UID, c.OwnerReferences = name, types.UID(name), owners
+		return c
 	}
-	ours := metav1.OwnerReference{APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", UID: "work"}
+	applied := func(name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", Name: name, UID: types.UID(name)}
+	}
 	by := func(name string) metav1.OwnerReference {
-		return metav1.OwnerReference{Kind: "Thing", UID: types.UID(name)}
+		return metav1.OwnerReference{Kind: "Thing", Name: name, UID: types.UID(name)}
 	}
-	got := outsiders([]metav1.PartialObjectMetadata{
-		object("placed", ours), object("child", by("placed")), object("grandchild", by("child")), object("orphan", by("gone")),
-		object("stranger"), object("strangers-child", by("stranger")), object("others", metav1.OwnerReference{APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", UID: "another"}), object("namesake", metav1.OwnerReference{Kind: "AppliedWork", APIVersion: "example.com/v1", UID: "stranger"}),
-	}, "work")
-	if diff := cmp.Diff([]string{"Thing namesake", "Thing orphan", "Thing others", "Thing stranger", "Thing strangers-child"}, got); diff != "" {
+	going := object("things", "going")
+	going.DeletionTimestamp = &metav1.Time{}
+	token := object("secrets", "token")
+	token.Annotations = map[string]string{"kubernetes.io/service-account.name": "default"}
+	got := outsiders([]content{
+		object("things", "placed", applied("ours")), object("things", "child", by("placed")), object("things", "grandchild", by("child")),
+		object("things", "left-over", by("gone")), going,
+		object("things", "stranger"), object("things", "strangers-child", by("stranger")),
+		object("things", "shared", by("placed"), by("stranger")),
+		object("things", "of-a-node", by("node")),
+		object("things", "of-another-placement", applied("others")), object("things", "its-child", by("of-another-placement")),
+		object("things", "namesake", metav1.OwnerReference{Kind: "AppliedWork", APIVersion: "example.com/v1", UID: "node"}),
+		object("configmaps", "kube-root-ca.crt"), object("serviceaccounts", "default"), token,
+		object("configmaps", "default"), object("secrets", "kube-root-ca.crt"),
+		object("services", "web", applied("ours")), object("endpoints", "web"), object("endpoints", "lonely"),
+	}, func(owner metav1.OwnerReference, _ *content) bool { return owner.Name == "others" }, map[types.UID]bool{"node": true})
+	want := []string{
+		"configmaps default", "endpoints lonely", "secrets kube-root-ca.crt", "things its-child", "things namesake", "things of-a-node",
+		"things of-another-placement", "things shared", "things stranger", "things strangers-child",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

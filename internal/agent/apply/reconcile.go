@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -24,116 +27,104 @@ const (
 	parallel = 8
 )
 
-// onWork looks at a Work that changed, and at those which wait for it: one that gives up an object waits until it has
-// seen all that may take it over.
+// onWork looks at a Work that changed, and at those which wait for another: one that gives up an object waits until it has
+// seen all that may take it over, and one that may not have an object until another gives it up.
 func (a *Applier) onWork() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for name, m := range a.memory {
-			if name != o.GetName() && len(m.unwanted) > 0 {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: a.Namespace, Name: name}})
-			}
-		}
-		return requests
+		a.wake(o.GetName(), func(w waits) bool { return w.works })
+		return []reconcile.Request{a.request(o.GetName())}
 	})
+}
+
+// asked passes over changes of a Work that are our own: those of its status.
+func asked() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
+	}}
 }
 
 // Reconcile brings the member to what one Work says.
 func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.gate.RLock()
+	defer a.gate.RUnlock()
 	if !a.active {
 		return ctrl.Result{}, nil
 	}
 	work := &placementv1.Work{}
-	if err := a.hub.Get(ctx, request.NamespacedName, work); err != nil {
+	if err := a.hub.Get(ctx, request.NamespacedName, work, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("read Work %s: %w", request.Name, err)
 		}
-		// Absence is not deletion: a hub that was restored without this Work must not cost the member anything.
-		delete(a.memory, request.Name)
-		a.watches.set(request.Name, nil)
-		return ctrl.Result{}, a.letGoIfDeleted(ctx, request.Name)
+		return ctrl.Result{}, a.vanished(ctx, request.Name)
 	}
-	if written := a.remember(work.Name).written; written != nil && written.UID == work.UID && newer(written, work) {
-		return ctrl.Result{}, nil
-	}
-	if !work.DeletionTimestamp.IsZero() {
-		return a.remove(ctx, work)
-	}
-	return a.apply(ctx, work)
-}
-
-// pass is one pass over one Work.
-type pass struct {
-	*Applier
-	work      *placementv1.Work
-	memory    *workMemory
-	owner     *placementv1.AppliedWork
-	manifests []*manifest
-	// released are objects that were left in the member on purpose, each with the reason.
-	released []string
-	// removing are objects that are being deleted.
-	removing []string
-	// forgotten tells that a record was dropped and has to be written down.
-	forgotten bool
-	// again is when to look again; 0 means when something changes.
-	again time.Duration
-}
-
-func (p *pass) lookAgain(after time.Duration) {
-	if p.again == 0 || after < p.again {
-		p.again = after
-	}
-}
-
-func (a *Applier) apply(ctx context.Context, work *placementv1.Work) (ctrl.Result, error) {
-	p := &pass{Applier: a, work: work, memory: a.remember(work.Name)}
-	if p.memory.generation != work.Generation {
-		p.memory.generation, p.memory.failures = work.Generation, 0
-	}
-	owner, err := p.ensureAppliedWork(ctx)
+	a.orphan(request.Name, false)
+	p, err := a.begin(ctx, work)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if owner == nil {
-		return ctrl.Result{RequeueAfter: p.again}, nil
+	if work.DeletionTimestamp.IsZero() {
+		err = p.apply(ctx)
+	} else {
+		err = p.remove(ctx)
 	}
-	p.owner = owner
-	p.manifests = decode(work, a.mapper)
+	if apierrors.IsConflict(err) {
+		p.lookAgain(settle)
+		err = nil
+	}
+	return ctrl.Result{RequeueAfter: p.again}, err
+}
+
+// settle is how long to wait after a write that lost against another one.
+const settle = 100 * time.Millisecond
+
+// vanished is for a Work that is not there. Absence is not deletion: a hub that was restored without the Work must not cost
+// the member anything. What is being deleted by somebody else is let go, so that nothing goes with it.
+func (a *Applier) vanished(ctx context.Context, name string) error {
+	a.forget(name)
+	applied, err := a.getAppliedWork(ctx, name)
+	if err != nil || applied == nil || applied.Spec.WorkNamespace != a.Namespace {
+		a.orphan(name, false)
+		return err
+	}
+	if !applied.DeletionTimestamp.IsZero() {
+		a.orphan(name, false)
+		return a.letGo(ctx, applied)
+	}
+	if a.orphan(name, true) {
+		log.FromContext(ctx).Info("The hub has no such Work, but the member has what it placed: that stays as it is. Delete the AppliedWork to have the fleet let go of it",
+			"appliedWork", name, "objects", len(applied.Status.AppliedResources))
+	}
+	return nil
+}
+
+// apply brings the member to what the Work says, and the Work's status to what the member says.
+func (p *pass) apply(ctx context.Context) error {
+	if err := p.ensureAppliedWork(ctx); err != nil || p.owner == nil {
+		p.waits.kinds = true
+		p.end(true)
+		if err != nil && !unreachable(err) && !apierrors.IsConflict(err) {
+			return errors.Join(err, p.reportNothing(ctx, err.Error()))
+		}
+		return err
+	}
+	p.manifests = decode(p.work)
+	p.resolve()
 	p.watch()
 	if err := p.record(ctx); err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	failed := p.applyWaves(ctx)
-	// What cannot be given up yet must not keep the hub from hearing what was applied.
-	pruneErr := p.prune(ctx)
-	if err := errors.Join(p.record(ctx), p.report(ctx), pruneErr); err != nil {
-		return ctrl.Result{}, err
+	p.prune(ctx)
+	if err := p.record(ctx); err != nil {
+		return err
 	}
-	if failed {
-		p.memory.failures++
-		p.lookAgain(backoff(p.memory.failures))
-	} else {
-		p.memory.failures = 0
-	}
-	return ctrl.Result{RequeueAfter: p.again}, nil
+	p.end(failed || len(p.refused) > 0)
+	return p.report(ctx)
 }
 
-// backoff is how long to wait after so many failures: a second, then twice as long each time, up to maxBackoff.
-func backoff(failures int) time.Duration {
-	wait := time.Second
-	for range failures - 1 {
-		if wait *= 2; wait >= maxBackoff {
-			return maxBackoff
-		}
-	}
-	return wait
-}
-
-// watch watches the kinds of all that the Work has, what it gives up included.
+// watch watches all that the Work has, what it gives up included.
 func (p *pass) watch() {
 	resources := map[objectKey]schema.GroupVersionResource{}
 	for i := range p.owner.Status.AppliedResources {
@@ -143,14 +134,18 @@ func (p *pass) watch() {
 		}
 	}
 	for _, m := range p.manifests {
-		if m.reason == "" {
+		switch {
+		case m.gvr.Resource != "":
 			resources[m.key] = m.gvr
+		case m.key.name != "":
+			delete(resources, m.key) // its kind is not served any more
 		}
 	}
 	p.watches.set(p.work.Name, resources)
 }
 
-// applyWaves applies the manifests wave by wave and tells whether one failed. A failure does not hold back later waves.
+// applyWaves applies the manifests wave by wave and tells whether one is not applied. A failure does not hold back later
+// waves.
 func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 	byWave := map[int][]*manifest{}
 	for _, m := range p.manifests {
@@ -162,14 +157,37 @@ func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 	for wave := 0; wave <= lastWave; wave++ {
 		p.applyWave(ctx, byWave[wave])
 	}
+	before := p.memory.failed
+	p.memory.failed = map[objectKey]failure{}
 	for _, m := range p.manifests {
 		if m.reason == "" {
 			continue
 		}
 		failed = true
-		log.FromContext(ctx).Info("Cannot apply an object", "work", p.work.Name, "object", m.key.String(), "reason", m.reason)
+		if m.key.name == "" || m.reason == placementv1.ReasonManifestDuplicated {
+			continue
+		}
+		delete(p.memory.applied, m.key)
+		p.memory.failed[m.key] = failure{manifest: m.hash, reason: m.reason, problem: m.problem, gvr: m.gvr, waits: waitsOf(m)}
+		if before[m.key].reason != m.reason {
+			log.FromContext(ctx).Info("Cannot apply an object", "work", p.work.Name, "object", m.key.String(), "reason", m.reason)
+		}
 	}
 	return failed
+}
+
+// failure is what was said of an object that could not be applied.
+type failure struct {
+	manifest, reason, problem string
+	gvr                       schema.GroupVersionResource
+	waits                     waits
+}
+
+func waitsOf(m *manifest) waits {
+	return waits{
+		works: m.pending() || m.reason == placementv1.ReasonManifestFailedToTakeOver,
+		kinds: m.gvr.Resource == "",
+	}
 }
 
 func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
@@ -180,15 +198,15 @@ func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
-			states[i] = p.applyObject(ctx, m)
+			states[i] = p.settle(ctx, m)
 		})
 	}
 	wg.Wait()
 	for i, m := range wave {
-		if states[i] == nil {
-			delete(p.memory.applied, m.key)
-			continue
+		if states[i] != nil {
+			p.memory.applied[m.key] = *states[i]
 		}
-		p.memory.applied[m.key] = *states[i]
+		w := waitsOf(m)
+		p.waits.works = p.waits.works || (m.reason != "" && w.works)
 	}
 }

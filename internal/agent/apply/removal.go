@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -10,42 +12,44 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // remove removes what a deleted Work has, if the hub meant it.
-func (a *Applier) remove(ctx context.Context, work *placementv1.Work) (ctrl.Result, error) {
-	p := &pass{Applier: a, work: work, memory: a.remember(work.Name)}
-	if work.Annotations[placementv1.AnnotationRemovalConfirmed] != "true" {
-		return ctrl.Result{}, p.reportRemoved(ctx, metav1.ConditionTrue, placementv1.ReasonRemovalNotConfirmed,
+func (p *pass) remove(ctx context.Context) error {
+	if !p.self.removal {
+		p.end(false)
+		return p.reportRemoved(ctx, metav1.ConditionTrue, placementv1.ReasonRemovalNotConfirmed,
 			"The Work was deleted, but not by the hub's own wish: nothing is removed, and the Work that the hub makes again takes over what is there")
 	}
-	if answered(work) {
-		return ctrl.Result{}, nil
+	if answered(p.work) {
+		p.Applier.forget(p.work.Name)
+		return nil
 	}
 	gone, err := p.removeEverything(ctx)
 	if err != nil {
-		p.memory.failures++
-		if reportErr := p.reportRemoved(ctx, metav1.ConditionFalse, placementv1.ReasonRemovalFailed, err.Error()); reportErr != nil {
-			return ctrl.Result{}, reportErr
-		}
-		return ctrl.Result{RequeueAfter: backoff(p.memory.failures)}, nil
+		p.retry = true // each pass over a deleted Work is a try
+		p.end(true)
+		return p.reportRemoved(ctx, metav1.ConditionFalse, placementv1.ReasonRemovalFailed, err.Error())
 	}
+	p.end(false)
 	if !gone {
-		p.lookAgain(recheck)
-		return ctrl.Result{RequeueAfter: p.again}, p.reportRemoved(ctx, metav1.ConditionFalse, placementv1.ReasonRemovalInProgress,
-			"Being deleted: "+few(p.removing))
+		if p.again == 0 {
+			p.lookAgain(maxBackoff)
+		}
+		switch {
+		case len(p.removing) > 0:
+			return p.reportRemoved(ctx, metav1.ConditionFalse, placementv1.ReasonRemovalInProgress, "Being deleted: "+few(p.removing))
+		case p.incomplete:
+			return p.reportRemoved(ctx, metav1.ConditionFalse, placementv1.ReasonRemovalInProgress,
+				"Nothing is deleted before all Works that carry the placement's snapshot are there: one of them may keep it")
+		}
+		return nil // the first moment, in which another Work may take something over
 	}
 	reason, message := placementv1.ReasonResourcesRemoved, "Nothing of it is left in the member"
-	if len(p.released) > 0 {
-		reason, message = placementv1.ReasonResourcesReleased, few(p.released)
+	if len(p.memory.released) > 0 {
+		reason, message = placementv1.ReasonResourcesReleased, few(p.memory.released)
 	}
-	if err := p.reportRemoved(ctx, metav1.ConditionTrue, reason, message); err != nil {
-		return ctrl.Result{}, err
-	}
-	delete(a.memory, work.Name)
-	a.watches.set(work.Name, nil)
-	return ctrl.Result{}, nil
+	return p.reportRemoved(ctx, metav1.ConditionTrue, reason, message)
 }
 
 // answered tells whether the hub was told already that all of a Work was removed or released.
@@ -61,40 +65,14 @@ func (p *pass) removeEverything(ctx context.Context) (bool, error) {
 	if err != nil || applied == nil {
 		return err == nil, err
 	}
-	p.owner = applied
+	p.own(applied)
 	p.watch()
-	works, _, err := p.seenAll(ctx)
-	if err != nil {
-		return false, err
+	p.part(ctx, applied.Status.AppliedResources)
+	err = errors.Join(p.refused...)
+	if err != nil || len(p.owner.Status.AppliedResources) > 0 {
+		return false, errors.Join(err, p.record(ctx))
 	}
-	var mine []placementv1.AppliedResourceMeta
-	for _, r := range applied.Status.AppliedResources {
-		if key := keyOfID(&r.WorkResourceIdentifier); listedByAnother(works, p.work.Name, key) {
-			if err := p.disown(ctx, &r.WorkResourceIdentifier, applied.UID); err != nil {
-				return false, err
-			}
-			p.forget(key)
-			continue
-		}
-		mine = append(mine, r)
-	}
-	if err := p.removeAll(ctx, mine); err != nil {
-		return false, err
-	}
-	p.releasedBefore()
-	if len(p.removing) > 0 || len(p.owner.Status.AppliedResources) > 0 {
-		return false, p.record(ctx)
-	}
-	if err := p.deleteAppliedWork(ctx, applied); err != nil {
-		return false, err
-	}
-	return true, nil
-}
-
-// releasedBefore keeps what earlier passes released, so that the last one can still say it.
-func (p *pass) releasedBefore() {
-	p.memory.released = append(p.memory.released, p.released...)
-	p.released = p.memory.released
+	return true, p.deleteAppliedWork(ctx, applied)
 }
 
 // deleteAppliedWork deletes an AppliedWork that has nothing any more.
@@ -117,5 +95,5 @@ func few(texts []string) string {
 	if len(texts) <= most {
 		return strings.Join(texts, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(slices.Clone(texts[:most]), ", "), len(texts)-most)
 }

@@ -4,39 +4,88 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/health"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
 	// maxStatus is how large a Work's status may become, in bytes of JSON.
 	maxStatus = 512 * 1024
-	// maxMessage is how much of a message is kept.
+	// reserve is what of it is kept for all but the manifests.
+	reserve = 8 * 1024
+	// maxMessage is how much of a message is kept, in bytes.
 	maxMessage = 1024
+	// undecided is how long the hub is not told of an object that waits for another Work, or for its definition, which as a
+	// rule is there within moments.
+	undecided = 5 * time.Second
+	// gossip is how long a status may be behind by the wording of a message: a Deployment that grows by fifty pods is not
+	// worth fifty writes.
+	gossip = 5 * time.Second
 )
+
+// current is the Work's status as we know it: what we wrote last, if the cache has not seen that yet.
+func (p *pass) current() *placementv1.WorkStatus {
+	if w := p.memory.written; w != nil && w.UID == p.work.UID && newer(w, p.work) {
+		return &w.Status
+	}
+	p.memory.written = nil
+	return &p.work.Status
+}
 
 // report writes the status of the pass's Work, if it differs.
 func (p *pass) report(ctx context.Context) error {
+	if p.hesitate() {
+		return nil
+	}
 	before := map[placementv1.WorkResourceIdentifier][]metav1.Condition{}
-	for _, m := range p.work.Status.ManifestConditions {
+	for _, m := range p.current().ManifestConditions {
 		before[m.Identifier] = m.Conditions
 	}
-	status := p.work.Status.DeepCopy()
-	status.ManifestConditions = make([]placementv1.ManifestCondition, 0, len(p.manifests))
+	status := &placementv1.WorkStatus{
+		Conditions:         slices.Clone(p.current().Conditions),
+		ManifestConditions: make([]placementv1.ManifestCondition, 0, len(p.manifests)),
+	}
 	counts := tally{total: len(p.manifests)}
 	for _, m := range p.manifests {
-		conditions := append([]metav1.Condition(nil), before[m.id]...)
+		conditions := slices.Clone(before[m.id])
 		p.judge(m, &conditions, &counts)
 		status.ManifestConditions = append(status.ManifestConditions, placementv1.ManifestCondition{Identifier: m.id, Conditions: conditions})
 	}
 	omitted := trim(status)
 	p.summarize(status, counts, omitted)
-	return p.write(ctx, status)
+	return p.writeStatus(ctx, status)
+}
+
+// hesitate tells whether to wait before the hub is told of manifests that are about to be applied.
+func (p *pass) hesitate() bool {
+	waiting, refused := false, false
+	for _, m := range p.manifests {
+		waiting = waiting || m.pending()
+		refused = refused || (m.reason != "" && !m.pending())
+	}
+	if !waiting {
+		p.memory.pendingSince = time.Time{}
+		return false
+	}
+	now := p.Clock.Now()
+	if p.memory.pendingSince.IsZero() {
+		p.memory.pendingSince = now
+	}
+	rest := undecided - now.Sub(p.memory.pendingSince)
+	if rest <= 0 || refused {
+		return false
+	}
+	p.lookAgain(rest)
+	return true
 }
 
 // tally counts manifests.
@@ -52,12 +101,12 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 	counts.applied++
 	message := "Manifest has been applied successfully"
 	if m.note != "" {
-		message += "; the member's API does not know, and dropped: " + m.note
+		message += "; " + m.note
 	}
 	p.set(conditions, placementv1.ConditionApplied, metav1.ConditionTrue, placementv1.ReasonManifestApplied, message)
 	live := m.live
-	if seen := p.watches.get(m.gvr, m.key); seen != nil && seen.GetUID() == live.GetUID() && newer(seen, live) {
-		live = seen
+	if seen := p.watches.get(m.gvr, m.key); seen != nil && seen.object != nil && seen.object.GetUID() == live.GetUID() && newer(seen.object, live) {
+		live = seen.object
 	}
 	verdict := health.Judge(live)
 	state := metav1.ConditionFalse
@@ -79,8 +128,11 @@ func (p *pass) summarize(status *placementv1.WorkStatus, counts tally, omitted i
 		return
 	}
 	message := "All the specified manifests have been applied" + notListed(omitted)
-	if len(p.released) > 0 {
-		message += "; " + few(p.released)
+	if len(p.memory.released) > 0 {
+		message += "; " + few(p.memory.released)
+	}
+	if len(p.refused) > 0 {
+		message += fmt.Sprintf("; what is no longer wanted cannot be removed: %v", p.refused[0])
 	}
 	p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionTrue, placementv1.ReasonAllManifestsApplied, message)
 	switch {
@@ -121,7 +173,7 @@ func trim(status *placementv1.WorkStatus) int {
 		keep[i] = true
 	}
 	for _, doneOnly := range []bool{true, false} {
-		for i := len(sizes) - 1; i >= 0 && total > maxStatus-8*1024; i-- {
+		for i := len(sizes) - 1; i >= 0 && total > maxStatus-reserve; i-- {
 			done := meta.IsStatusConditionTrue(status.ManifestConditions[i].Conditions, placementv1.ConditionAvailable)
 			if keep[i] && (done || !doneOnly) {
 				keep[i] = false
@@ -142,39 +194,70 @@ func trim(status *placementv1.WorkStatus) int {
 
 // reportNothing says why nothing of the Work can be applied.
 func (p *pass) reportNothing(ctx context.Context, why string) error {
-	status := p.work.Status.DeepCopy()
+	status := p.current().DeepCopy()
 	p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonSomeManifestsAreNotApplied, why)
 	meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionAvailable)
-	return p.write(ctx, status)
+	return p.writeStatus(ctx, status)
 }
 
 // reportRemoved says how far the removal of a deleted Work has come.
 func (p *pass) reportRemoved(ctx context.Context, state metav1.ConditionStatus, reason, message string) error {
-	status := p.work.Status.DeepCopy()
+	status := p.current().DeepCopy()
 	p.set(&status.Conditions, placementv1.ConditionRemoved, state, reason, message)
-	return p.write(ctx, status)
+	return p.writeStatus(ctx, status)
 }
 
 func (p *pass) set(conditions *[]metav1.Condition, conditionType string, state metav1.ConditionStatus, reason, message string) {
-	if len(message) > maxMessage {
-		message = message[:maxMessage] + "…"
-	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionType, Status: state, Reason: reason, Message: message,
-		ObservedGeneration: p.work.Generation, LastTransitionTime: metav1.NewTime(p.Clock.Now()),
+		Type: conditionType, Status: state, Reason: reason, Message: shorten(message),
+		ObservedGeneration: p.work.Generation, LastTransitionTime: metav1.NewTime(p.Clock.Now().Truncate(time.Second)),
 	})
 }
 
-// write patches the status, if it differs.
-func (p *pass) write(ctx context.Context, status *placementv1.WorkStatus) error {
-	if equality.Semantic.DeepEqual(*status, p.work.Status) {
+// shorten keeps the beginning of a message that is too long.
+func shorten(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+// writeStatus writes the status, if it differs. Where only the wording of a message does, that can wait a little.
+func (p *pass) writeStatus(ctx context.Context, status *placementv1.WorkStatus) error {
+	before := p.current()
+	if equality.Semantic.DeepEqual(status, before) {
 		return nil
 	}
-	after := p.work.DeepCopy()
-	after.Status = *status
-	if err := client.IgnoreNotFound(p.hub.Status().Patch(ctx, after, client.MergeFrom(p.work))); err != nil {
+	if rest := gossip - p.Clock.Now().Sub(p.memory.writtenAt); rest > 0 && equality.Semantic.DeepEqual(wordless(status), wordless(before)) {
+		p.lookAgain(rest)
+		return nil
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": p.work.UID},
+		{"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the status of Work %s: %w", p.work.Name, err)
+	}
+	after := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: p.work.Namespace, Name: p.work.Name}}
+	if err := client.IgnoreNotFound(p.hub.Status().Patch(ctx, after, client.RawPatch(types.JSONPatchType, patch))); err != nil {
 		return fmt.Errorf("write the status of Work %s: %w", p.work.Name, err)
 	}
-	p.memory.written = &placementv1.Work{ObjectMeta: metav1.ObjectMeta{UID: after.UID, ResourceVersion: after.ResourceVersion}}
+	p.memory.written = &placementv1.Work{ObjectMeta: metav1.ObjectMeta{UID: after.UID, ResourceVersion: after.ResourceVersion}, Status: *status}
+	p.memory.writtenAt = p.Clock.Now()
 	return nil
+}
+
+// wordless is a status without the messages of its conditions.
+func wordless(status *placementv1.WorkStatus) *placementv1.WorkStatus {
+	s := status.DeepCopy()
+	for i := range s.Conditions {
+		s.Conditions[i].Message = ""
+	}
+	for i := range s.ManifestConditions {
+		for j := range s.ManifestConditions[i].Conditions {
+			s.ManifestConditions[i].Conditions[j].Message = ""
+		}
+	}
+	return s
 }

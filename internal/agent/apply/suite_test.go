@@ -6,11 +6,13 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +39,7 @@ func TestMain(m *testing.M) {
 type agent struct {
 	t           testing.TB
 	namespace   string
+	config      *rest.Config // of the member
 	hub, member client.WithWatch
 	applier     *Applier
 }
@@ -45,8 +48,14 @@ type agent struct {
 // have names of their own.
 func startAgent(t testing.TB, name string) *agent {
 	t.Helper()
-	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + name}
-	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, memberConfig)
+	return startAgentIn(t, name, memberConfig)
+}
+
+// startAgentIn is startAgent in a member of the test's own.
+func startAgentIn(t testing.TB, name string, member *rest.Config) *agent {
+	t.Helper()
+	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + name, config: member}
+	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, member)
 	if err := a.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("create the member's namespace: %v", err)
 	}
@@ -64,9 +73,10 @@ func (a *agent) start() (stop func()) {
 	if err != nil {
 		a.t.Fatalf("make a manager: %v", err)
 	}
-	if a.applier, err = New(Options{Member: memberConfig, Namespace: a.namespace, Clock: clock.RealClock{}}); err != nil {
+	if a.applier, err = New(Options{Member: a.config, Namespace: a.namespace, Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("agent")}); err != nil {
 		a.t.Fatal(err)
 	}
+	a.applier.settling = 2 * time.Second // nothing goes by itself in a member without controllers
 	if err := a.applier.SetupWithManager(mgr); err != nil {
 		a.t.Fatal(err)
 	}
@@ -97,6 +107,20 @@ func (a *agent) start() (stop func()) {
 func clientOf(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: framework.Scheme()})
+	if err != nil {
+		t.Fatalf("make a client: %v", err)
+	}
+	return c
+}
+
+// definitionClient also knows definitions.
+func definitionClient(t testing.TB, config *rest.Config) client.WithWatch {
+	t.Helper()
+	scheme := framework.Scheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatalf("make a client: %v", err)
 	}
@@ -201,3 +225,11 @@ func (a *agent) live(name string) *corev1.ConfigMap {
 	}
 	return cm
 }
+
+// stillClock stands still until it is set.
+type stillClock struct {
+	clock.WithTicker
+	now time.Time
+}
+
+func (c *stillClock) Now() time.Time { return c.now }

@@ -55,6 +55,8 @@ var rules = map[schema.GroupKind]rule{
 	{Kind: "Service"}:                                                 judge(service),
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: judge(definition),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    judge(disruptionBudget),
+	{Kind: "PersistentVolumeClaim"}:                                   judge(volumeClaim),
+	{Group: "batch", Kind: "Job"}:                                     job,
 }
 
 // atOnce are the kinds that are available as soon as they exist.
@@ -75,6 +77,9 @@ var atOnce = func() map[schema.GroupKind]bool {
 	}
 	return kinds
 }()
+
+// AtOnce tells whether objects of a kind are available as soon as they exist: nothing but their metadata is looked at.
+func AtOnce(kind schema.GroupKind) bool { return atOnce[kind] }
 
 // Judge tells whether an object, as the member has it, is available. One that is being deleted is not: it comes back when
 // it is gone.
@@ -195,22 +200,68 @@ func disruptionBudget(b *policyv1.PodDisruptionBudget) Verdict {
 	return available()
 }
 
-// byKstatus judges kinds that have no rule. kstatus takes an object without a status for a finished one, of which nothing
-// can be told here.
-func byKstatus(u *unstructured.Unstructured) (Verdict, error) {
-	if _, has := u.Object["status"]; !has {
-		return notTrackable(), nil
+// volumeClaim cannot tell of a claim that is not bound whether it should be: many wait for a pod that uses them.
+func volumeClaim(c *corev1.PersistentVolumeClaim) Verdict {
+	switch c.Status.Phase {
+	case corev1.ClaimBound:
+		return available()
+	case corev1.ClaimLost:
+		return failed("The volume %q of the claim is lost", c.Spec.VolumeName)
+	default:
+		v := notTrackable()
+		v.Message += ": the claim is not bound, and may wait for a pod that uses it"
+		return v
 	}
+}
+
+// job is as kstatus has it, but for one that its author holds: there is nothing to wait for.
+func job(u *unstructured.Unstructured) (Verdict, error) {
+	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
+		v := notTrackable()
+		v.Message += ": the Job is suspended"
+		return v, nil
+	}
+	return byKstatus(u)
+}
+
+// byKstatus judges kinds that have no rule. kstatus takes an object that says nothing of itself for a finished one; of that,
+// nothing can be told here.
+func byKstatus(u *unstructured.Unstructured) (Verdict, error) {
 	result, err := status.Compute(u)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("compute its status: %w", err)
 	}
 	switch result.Status {
 	case status.CurrentStatus:
+		if !tells(u) {
+			return notTrackable(), nil
+		}
 		return available(), nil
 	case status.FailedStatus:
 		return failed("It has failed: %s", result.Message), nil
 	default:
 		return notYet("%s", result.Message), nil
 	}
+}
+
+// tells says whether kstatus has anything to go by: a rule for the kind, the generation that its controller has seen, or one
+// of the conditions that it knows.
+func tells(u *unstructured.Unstructured) bool {
+	if status.GetLegacyConditionsFn(u) != nil {
+		return true
+	}
+	if _, has, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); has && err == nil {
+		return true
+	}
+	o, err := status.GetObjectWithConditions(u.Object)
+	if err != nil {
+		return false
+	}
+	for _, c := range o.Status.Conditions {
+		switch c.Type {
+		case "Ready", string(status.ConditionReconciling), string(status.ConditionStalled):
+			return true
+		}
+	}
+	return false
 }

@@ -1,11 +1,13 @@
 package health
 
 import (
+	"strings"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -60,6 +62,37 @@ func TestJudge(t *testing.T) {
 			notYet, "Manifest is not yet available: its controller has not seen generation 1"},
 		"a Job that has not ended": {
 			`{apiVersion: batch/v1, kind: Job, status: {active: 1, conditions: []}}`, notYet, "Manifest is not yet available: Job not started"},
+		"a Job that runs": {
+			`{apiVersion: batch/v1, kind: Job, status: {active: 1, startTime: "2026-01-01T10:00:00Z"}}`, yes, "Manifest is available"},
+		"a Job that has failed": {
+			`{apiVersion: batch/v1, kind: Job, status: {failed: 1, conditions: [{type: Failed, status: "True"}]}}`, failed, "It has failed: Job Failed. failed: 1/1"},
+		"a Job that its author holds": {
+			`{apiVersion: batch/v1, kind: Job, spec: {suspend: true}, status: {conditions: [{type: Suspended, status: "True"}]}}`,
+			unknown, "Nothing tells whether the object is available; it is taken as available: the Job is suspended"},
+		"a CronJob": {`{apiVersion: batch/v1, kind: CronJob}`, yes, "Manifest is available"},
+		"a ReplicaSet that is not ready": {
+			`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, availableReplicas: 1, readyReplicas: 1}}`,
+			notYet, "Manifest is not yet available: Available: 1/2"},
+		"a claim that is bound": {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, yes, "Manifest is available"},
+		"a claim that waits":    {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, unknown, ""},
+		"a claim that has lost": {`{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: disk}, status: {phase: Lost}}`, failed, `The volume "disk" of the claim is lost`},
+		"a volume":              {`{apiVersion: v1, kind: PersistentVolume, status: {phase: Available}}`, unknown, ""},
+		"an Ingress":            {`{apiVersion: networking.k8s.io/v1, kind: Ingress, status: {loadBalancer: {}}}`, unknown, ""},
+		"an autoscaler":         {`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {currentReplicas: 1}}`, unknown, ""},
+		"a definition that is served": {
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: NamesAccepted, status: "True"}, {type: Established, status: "True"}]}}`,
+			yes, "Manifest is available"},
+		"a PodDisruptionBudget": {
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", observedGeneration: 1}]}}`,
+			yes, "Manifest is available"},
+		"a custom resource that is ready": {
+			`{apiVersion: example.com/v1, kind: Widget, status: {conditions: [{type: Ready, status: "True"}]}}`, yes, "Manifest is available"},
+		"a custom resource that is stalled": {
+			`{apiVersion: example.com/v1, kind: Widget, status: {conditions: [{type: Stalled, status: "True", message: no quota}]}}`, failed, "It has failed: no quota"},
+		"a custom resource whose controller is behind": {
+			`{apiVersion: example.com/v1, kind: Widget, metadata: {generation: 2}, status: {observedGeneration: 1}}`, notYet, ""},
+		"a custom resource whose status tells nothing": {
+			`{apiVersion: example.com/v1, kind: Widget, status: {color: red}}`, unknown, "Nothing tells whether the object is available; it is taken as available"},
 		"a custom resource without a status": {`{apiVersion: example.com/v1, kind: Widget}`, unknown, "Nothing tells whether the object is available; it is taken as available"},
 		"a custom resource that is not ready": {
 			`{apiVersion: example.com/v1, kind: Widget, status: {conditions: [{type: Ready, status: "False", reason: Slow, message: starting}]}}`,
@@ -70,7 +103,11 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(tc.object), &object.Object); err != nil {
+			raw, err := yaml.YAMLToJSON([]byte(tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := object.UnmarshalJSON(raw); err != nil {
 				t.Fatal(err)
 			}
 			got := Judge(object)
@@ -83,5 +120,23 @@ func TestJudge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestKindsThatAreAvailableAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{
+		"/Namespace", "/Secret", "/ConfigMap", "/ServiceAccount", "/LimitRange", "/ResourceQuota",
+		"rbac.authorization.k8s.io/Role", "rbac.authorization.k8s.io/ClusterRole", "rbac.authorization.k8s.io/RoleBinding",
+		"rbac.authorization.k8s.io/ClusterRoleBinding", "networking.k8s.io/NetworkPolicy", "networking.k8s.io/IngressClass",
+		"storage.k8s.io/CSIDriver", "storage.k8s.io/CSINode", "storage.k8s.io/StorageClass", "storage.k8s.io/CSIStorageCapacity",
+		"apps/ControllerRevision", "scheduling.k8s.io/PriorityClass",
+	} {
+		group, name, _ := strings.Cut(kind, "/")
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: name})
+		if got := Judge(o); got.Reason != placementv1.ReasonManifestAvailable || !AtOnce(o.GroupVersionKind().GroupKind()) {
+			t.Errorf("%s: got %+v", kind, got)
+		}
 	}
 }

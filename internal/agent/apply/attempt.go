@@ -1,0 +1,280 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+const (
+	// annotationLastApplied records what was applied where that could not be done on the server's side.
+	annotationLastApplied = "kubernetes-fleet.io/last-applied-configuration"
+	// annotationKubectlLastApplied is that of who applies on the client's side: kubectl, and others that work as it does.
+	annotationKubectlLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	// maxAnnotation is how large our record may be; Kubernetes allows all annotations of an object 256 KiB together.
+	maxAnnotation = 200 * 1024
+	// rounds is how often fields that the member does not know are dropped. It names a few of them at a time.
+	rounds = 50
+)
+
+var autoscalerResource = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+
+// attempt is one attempt to write one object.
+type attempt struct {
+	*pass
+	manifest *manifest
+	client   dynamic.ResourceInterface
+	// wanted is what the manifest says; live is what is there, nil where nothing is.
+	wanted, live *unstructured.Unstructured
+	// dropped are the fields that the member does not know.
+	dropped []string
+}
+
+// do writes the object, leaves in the manifest what became of it, and returns what is to be said of it. A conflict means
+// that somebody else wrote at the same moment: read anew, and decide again.
+func (w *attempt) do(ctx context.Context) (note string, err error) {
+	if w.live != nil {
+		if err := w.migrate(ctx); err != nil {
+			return "", err
+		}
+		retained, err := retain(w.wanted, w.live, func() (bool, error) { return w.autoscaled(ctx) })
+		if err != nil {
+			return "", err
+		}
+		if retained {
+			w.wanted.SetResourceVersion(w.live.GetResourceVersion()) // what was kept must still be true
+		}
+	}
+	if err := w.apply(ctx); err != nil {
+		return "", err
+	}
+	if err := w.disownOthers(ctx); err != nil {
+		return "", err
+	}
+	if len(w.dropped) == 0 {
+		return "", nil
+	}
+	slices.Sort(w.dropped)
+	return "the member does not know, and dropped: " + few(slices.Compact(w.dropped)), nil
+}
+
+// apply applies the object on the server's side. Fields that the member's schema does not know are left out: without them
+// the object is better than none. What cannot be applied so is merged.
+func (w *attempt) apply(ctx context.Context) error {
+	w.wanted.SetOwnerReferences([]metav1.OwnerReference{w.reference()})
+	for range rounds {
+		data, err := json.Marshal(w.wanted.Object)
+		if err != nil {
+			return fmt.Errorf("encode the object: %w", err)
+		}
+		live, err := w.client.Patch(ctx, w.manifest.id.Name, types.ApplyPatchType, data,
+			metav1.PatchOptions{FieldManager: placementv1.FieldManager, Force: ptr.To(true), FieldValidation: metav1.FieldValidationWarn})
+		switch {
+		case err == nil:
+			w.manifest.live = live
+			return nil
+		case hasDuplicates(err), apierrors.IsUnsupportedMediaType(err):
+			return w.merge(ctx)
+		case !w.drop(unknownFields(err)):
+			return err
+		}
+	}
+	return fmt.Errorf("the member knows too few of the object's fields: %s and more", few(w.dropped))
+}
+
+// drop leaves out fields and tells whether there was any.
+func (w *attempt) drop(paths []string) bool {
+	before := len(w.dropped)
+	for _, path := range paths {
+		if dropField(w.wanted.Object, path) {
+			w.dropped = append(w.dropped, strings.TrimPrefix(path, "."))
+		}
+	}
+	return len(w.dropped) > before
+}
+
+func (w *attempt) reference() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", Name: w.owner.Name, UID: w.owner.UID, BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+// disownOthers takes off the object what other AppliedWorks left on it. Those that we applied ourselves are gone by now;
+// others' writes, or a merge, may have left one.
+func (w *attempt) disownOthers(ctx context.Context) error {
+	live := w.manifest.live
+	rest := slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(o metav1.OwnerReference) bool {
+		return isAppliedWork(o) && o.UID != w.owner.UID
+	})
+	if len(rest) == len(live.GetOwnerReferences()) {
+		return nil
+	}
+	patched, err := w.setOwners(ctx, w.client, live, rest)
+	if err != nil {
+		return err
+	}
+	w.manifest.live = patched
+	return nil
+}
+
+// setOwners sets an object's owners, if it has not been written since.
+func (a *Applier) setOwners(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, owners []metav1.OwnerReference) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"ownerReferences": owners, "uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the owners: %w", err)
+	}
+	patched, err := client.Patch(ctx, live.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("set the owners: %w", err)
+	}
+	return patched, nil
+}
+
+// migrate makes ours what somebody applied on the client's side, so that a field which the hub drops goes away. It is done
+// once, when the object is taken over, and when we merged it ourselves before.
+func (w *attempt) migrate(ctx context.Context) error {
+	managers := clientSide(w.live)
+	if managers.Len() == 0 {
+		return nil
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(w.live, managers, placementv1.FieldManager)
+	if err != nil || patch == nil {
+		return err
+	}
+	live, err := w.client.Patch(ctx, w.manifest.id.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
+	if err != nil {
+		return fmt.Errorf("migrate its field managers: %w", err)
+	}
+	w.live = live
+	return nil
+}
+
+// clientSide are the field managers that applied an object on the client's side. They are known by the record that they
+// keep in it, kubectl and Helm by their names, too.
+func clientSide(live *unstructured.Unstructured) sets.Set[string] {
+	managers := sets.New[string]()
+	entries := live.GetManagedFields()
+	for _, annotation := range []string{annotationKubectlLastApplied, annotationLastApplied} {
+		if _, has := live.GetAnnotations()[annotation]; !has {
+			continue
+		}
+		record := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", annotation))
+		for _, entry := range csaupgrade.FindFieldsOwners(entries, metav1.ManagedFieldsOperationUpdate, record) {
+			managers.Insert(entry.Manager)
+		}
+	}
+	for _, entry := range entries {
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" &&
+			(entry.Manager == "kubectl-client-side-apply" || entry.Manager == "helm") {
+			managers.Insert(entry.Manager)
+		}
+	}
+	return managers
+}
+
+// autoscaled tells whether a HorizontalPodAutoscaler in the member scales the object.
+func (w *attempt) autoscaled(ctx context.Context) (bool, error) {
+	list, err := w.member.Resource(autoscalerResource).Namespace(w.manifest.id.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("list the autoscalers of namespace %s: %w", w.manifest.id.Namespace, err)
+	}
+	return slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool {
+		return targets(&o, w.manifest.key.GroupKind, w.manifest.id.Name)
+	}), nil
+}
+
+// merge writes an object that cannot be applied on the server's side, such as one with two entries of one key in a list: by
+// what it was told last, what it is told now, and what is there.
+func (w *attempt) merge(ctx context.Context) error {
+	w.wanted.SetResourceVersion("")
+	w.wanted.SetOwnerReferences(nil)
+	if err := w.annotate(); err != nil {
+		return err
+	}
+	w.wanted.SetOwnerReferences([]metav1.OwnerReference{w.reference()})
+	ctx, said := collect(ctx)
+	var err error
+	if w.live == nil {
+		w.manifest.live, err = w.client.Create(ctx, w.wanted, metav1.CreateOptions{FieldManager: placementv1.FieldManager, FieldValidation: metav1.FieldValidationWarn})
+	} else {
+		err = w.mergePatch(ctx)
+	}
+	for _, text := range said.texts {
+		if field, unknown := strings.CutPrefix(text, "unknown field "); unknown {
+			w.dropped = append(w.dropped, strings.Trim(field, `"`))
+		}
+	}
+	return err
+}
+
+// annotate puts what is applied into the object itself, for the next merge.
+func (w *attempt) annotate() error {
+	data, err := json.Marshal(w.wanted.Object)
+	if err != nil {
+		return fmt.Errorf("encode the object: %w", err)
+	}
+	if len(data) <= maxAnnotation && w.manifest.key.Kind != "Secret" {
+		annotations := w.wanted.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[annotationLastApplied] = string(data)
+		w.wanted.SetAnnotations(annotations)
+	}
+	return nil
+}
+
+func (w *attempt) mergePatch(ctx context.Context) error {
+	// Owners, and what only this version of the object may get, are set beside the merge.
+	owners := slices.DeleteFunc(slices.Clone(w.live.GetOwnerReferences()), isAppliedWork)
+	w.wanted.SetOwnerReferences(append(owners, w.reference()))
+	wanted, err := json.Marshal(w.wanted.Object)
+	if err != nil {
+		return fmt.Errorf("encode the object: %w", err)
+	}
+	live, err := json.Marshal(w.live.Object)
+	if err != nil {
+		return fmt.Errorf("encode the object in the member: %w", err)
+	}
+	before := []byte(w.live.GetAnnotations()[annotationLastApplied])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, wanted, live)
+	if err != nil {
+		return fmt.Errorf("merge the object: %w", err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(patch, &fields); err != nil {
+		return fmt.Errorf("read the merged object: %w", err)
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		fields["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = w.live.GetUID(), w.live.GetResourceVersion()
+	if patch, err = json.Marshal(fields); err != nil {
+		return fmt.Errorf("encode the merged object: %w", err)
+	}
+	w.manifest.live, err = w.client.Patch(ctx, w.manifest.id.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: placementv1.FieldManager, FieldValidation: metav1.FieldValidationWarn})
+	return err
+}

@@ -1,0 +1,93 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// errUnknownKind is the answer for a kind that the member does not serve.
+var errUnknownKind = errors.New("unknown kind")
+
+// kinds finds the resources of kinds. It asks the member for the API versions in use, one at a time, and keeps no others:
+// a member may serve hundreds of kinds that nobody places.
+type kinds struct {
+	client discovery.DiscoveryInterface
+
+	mu       sync.Mutex
+	versions map[schema.GroupVersion]map[string]resource // API version → kind → resource
+}
+
+// resource is where the objects of a kind are.
+type resource struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+// find returns the resource of a kind. A kind that was not there before is asked for again: its definition may have come.
+func (k *kinds) find(gvk schema.GroupVersionKind) (resource, error) {
+	gv := gvk.GroupVersion()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r, known := k.versions[gv][gvk.Kind]; known {
+		return r, nil
+	}
+	list, err := k.client.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		delete(k.versions, gv)
+		return resource{}, errUnknownKind
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("ask the member what it serves of %s: %w", gv, err)
+	}
+	byKind := map[string]resource{}
+	for i := range list.APIResources {
+		if r := &list.APIResources[i]; !strings.Contains(r.Name, "/") {
+			byKind[r.Kind] = resource{gv.WithResource(r.Name), r.Namespaced}
+		}
+	}
+	k.versions[gv] = byKind
+	if r, known := byKind[gvk.Kind]; known {
+		return r, nil
+	}
+	return resource{}, errUnknownKind
+}
+
+// forget asks anew for everything: a definition was added, changed or removed.
+func (k *kinds) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.versions)
+}
+
+// collector gathers the warnings with which the member answers one request.
+type collector struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+type collectorKey struct{}
+
+// collect returns a context for a request, and what gathers the warnings of its answer.
+func collect(ctx context.Context) (context.Context, *collector) {
+	c := &collector{}
+	return context.WithValue(ctx, collectorKey{}, c), c
+}
+
+// warnings hands the member's warnings to who collects them. Those of other requests are dropped: a deprecated API version
+// in a user's manifest is not the agent's to log.
+type warnings struct{}
+
+func (warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
+	if c, ok := ctx.Value(collectorKey{}).(*collector); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.texts = append(c.texts, text)
+	}
+}

@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// pass is one pass over one Work.
+type pass struct {
+	*Applier
+	// work belongs to the cache and is not changed.
+	work      *placementv1.Work
+	self      *view
+	works     works
+	memory    *workMemory
+	owner     *placementv1.AppliedWork
+	stored    []placementv1.AppliedResourceMeta // what the member has recorded
+	manifests []*manifest
+	// retry tells that what has failed is due to be tried again.
+	retry bool
+	// removing are objects that are being deleted; refused are those of which that failed, with the member's error.
+	removing []string
+	refused  []error
+	// incomplete tells that objects stay because not all Works that carry the snapshot are there yet.
+	incomplete bool
+	// waits is what the next try depends on.
+	waits waits
+	// again is when to look again; 0 means when something changes.
+	again time.Duration
+}
+
+func (p *pass) lookAgain(after time.Duration) {
+	if p.again == 0 || after < p.again {
+		p.again = max(after, time.Millisecond)
+	}
+}
+
+// begin prepares a pass over a Work.
+func (a *Applier) begin(ctx context.Context, work *placementv1.Work) (*pass, error) {
+	// Until the pass knows what it waits for, it waits for everything: whatever happens meanwhile brings another pass.
+	a.mu.Lock()
+	a.waiting[work.Name] = waits{works: true, kinds: true}
+	woken := a.woken[work.Name]
+	delete(a.woken, work.Name)
+	a.mu.Unlock()
+
+	all, err := a.readWorks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{Applier: a, work: work, works: all, self: all[work.Name], memory: a.remember(work.Name)}
+	if p.self == nil {
+		return nil, fmt.Errorf("read Work %s: it was there a moment ago", work.Name)
+	}
+	if p.memory.uid != work.UID {
+		*p.memory = *newMemory()
+		p.memory.uid = work.UID
+	}
+	if p.memory.generation != work.Generation {
+		p.memory.generation, p.memory.failures, p.memory.released = work.Generation, 0, nil
+		p.memory.pendingSince = time.Time{}
+		woken = true
+	}
+	p.retry = woken || !a.Clock.Now().Before(p.memory.retryAt)
+	return p, nil
+}
+
+// end writes down what the Work waits for, and when it is tried again after a failure.
+func (p *pass) end(failed bool) {
+	switch {
+	case !failed:
+		p.memory.failures, p.memory.retryAt = 0, time.Time{}
+	case p.retry:
+		p.memory.failures++
+		p.memory.retryAt = p.Clock.Now().Add(backoff(p.memory.failures))
+		p.lookAgain(backoff(p.memory.failures))
+	default:
+		p.lookAgain(p.memory.retryAt.Sub(p.Clock.Now()))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting[p.work.Name] = p.waits
+}
+
+// backoff is how long to wait after so many failures: a second, then twice as long each time, up to maxBackoff.
+func backoff(failures int) time.Duration {
+	wait := time.Second
+	for range failures - 1 {
+		if wait *= 2; wait >= maxBackoff {
+			return maxBackoff
+		}
+	}
+	return wait
+}
+
+// resolve finds the resources of all manifests. A kind that the member does not know is asked for again when failures are
+// tried again, or when a definition has come.
+func (p *pass) resolve() {
+	for _, m := range p.manifests {
+		if m.reason != "" || p.failedBefore(m) {
+			continue
+		}
+		r, err := p.kinds.find(schema.GroupVersionKind{Group: m.id.Group, Version: m.id.Version, Kind: m.id.Kind})
+		switch {
+		case errors.Is(err, errUnknownKind):
+			p.waits.kinds = true
+			p.unknownKind(m)
+		case err != nil:
+			m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %v)", err)
+		case r.namespaced && m.id.Namespace == "":
+			m.fail(placementv1.ReasonManifestDecodingErred, "%s lives in namespaces in the member, and the manifest has no metadata.namespace", m.id.Kind)
+		case !r.namespaced && m.id.Namespace != "":
+			m.fail(placementv1.ReasonManifestDecodingErred, "%s does not live in namespaces in the member, and the manifest has the namespace %q", m.id.Kind, m.id.Namespace)
+		default:
+			m.gvr, m.id.Resource = r.GroupVersionResource, r.Resource
+		}
+	}
+}
+
+// failedBefore gives a manifest the outcome that it had, if it has failed and is not due to be tried again.
+func (p *pass) failedBefore(m *manifest) bool {
+	last, failed := p.memory.failed[m.key]
+	if !failed || p.retry || last.manifest != m.hash {
+		return false
+	}
+	m.reason, m.problem, m.gvr, m.id.Resource = last.reason, last.problem, last.gvr, last.gvr.Resource
+	p.waits = waits{works: p.waits.works || last.waits.works, kinds: p.waits.kinds || last.waits.kinds}
+	return true
+}
+
+// definesKind tells whether the Work has the definition of a kind.
+func (p *pass) definesKind(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(p.manifests, func(m *manifest) bool {
+		return m.key.GroupKind == definitionKind && defines(m.raw, kind)
+	})
+}
+
+// unknownKind says that the member does not serve the kind of a manifest. If the Work itself brings the definition, it is
+// only a matter of a moment.
+func (p *pass) unknownKind(m *manifest) {
+	if p.definesKind(m.key.GroupKind) {
+		m.fail(placementv1.ReasonManifestPreparing, "Waits until the member serves %s, whose CustomResourceDefinition is placed along with it", m.id.Kind)
+		return
+	}
+	m.fail(placementv1.ReasonManifestDecodingErred, "the member does not serve %s: install its CustomResourceDefinition there, or place it too; this is noticed by itself",
+		schema.GroupVersionKind{Group: m.id.Group, Version: m.id.Version, Kind: m.id.Kind})
+}
