@@ -53,6 +53,8 @@ type fixture struct {
 	key    placement.Key
 	uid    string
 	writes *framework.Writes
+	reads  *contentReads
+	wrap   func(client.Client) client.Client // the controller's client; nil leaves it as it is
 	stop   func()
 }
 
@@ -63,7 +65,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatalf("make a client: %v", err)
 	}
 	name := fmt.Sprintf("app%d", fixtures.Add(1))
-	f := &fixture{WithWatch: c, t: t, name: name, key: placement.Key{Name: name}, uid: "uid-" + name, writes: &framework.Writes{}}
+	f := &fixture{WithWatch: c, t: t, name: name, key: placement.Key{Name: name}, uid: "uid-" + name, writes: &framework.Writes{}, reads: &contentReads{}}
 	f.start()
 	return f
 }
@@ -89,7 +91,12 @@ func (f *fixture) start() {
 	if err != nil {
 		f.t.Fatalf("make a manager: %v", err)
 	}
-	c := &Controller{Client: f.writes.Count(mgr.GetClient()), APIReader: mgr.GetAPIReader(),
+	f.reads.Reader = mgr.GetAPIReader()
+	writer := f.writes.Count(mgr.GetClient())
+	if f.wrap != nil {
+		writer = f.wrap(writer)
+	}
+	c := &Controller{Client: writer, APIReader: f.reads,
 		Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}}
 	if err := c.SetupWithManager(mgr); err != nil {
 		f.t.Fatal(err)
@@ -228,3 +235,16 @@ const (
 	isAvailable = "True/" + placementv1.ReasonAllWorkAreAvailable
 	isProgress  = "False/" + placementv1.ReasonApplyInProgress
 )
+
+// contentReads counts live reads of whole snapshots.
+type contentReads struct {
+	client.Reader
+	count atomic.Int32
+}
+
+func (r *contentReads) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, ok := o.(*placementv1.ClusterResourceSnapshot); ok {
+		r.count.Add(1)
+	}
+	return r.Reader.Get(ctx, key, o, opts...)
+}
