@@ -40,9 +40,9 @@ type Controller struct {
 
 	contents contents
 	patience patience
-	made     awaited[types.NamespacedName] // Works that we made and that the cache has not shown yet
-	deleted  awaited[types.UID]            // Works that we deleted and that the cache still has
-	lifted   awaited[types.UID]            // Works that we let go and that the cache still has
+	made     consistency.Awaited[types.NamespacedName] // Works that we made and that the cache has not shown yet
+	deleted  consistency.Awaited[types.UID]            // Works that we deleted and that the cache still has
+	lifted   consistency.Awaited[types.UID]            // Works that we let go and that the cache still has
 }
 
 // Reconcile carries one binding.

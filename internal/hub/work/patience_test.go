@@ -3,8 +3,6 @@ package work
 import (
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestPatience(t *testing.T) {
@@ -31,25 +29,5 @@ func TestPatience(t *testing.T) {
 	}
 	if p.forget("b"); len(p.since) != 0 {
 		t.Errorf("what is settled takes memory: %v", p.since)
-	}
-}
-
-func TestAwaited(t *testing.T) {
-	t.Parallel()
-	var a awaited[types.UID]
-	now := time.Unix(1000, 0)
-	if a.has("x", now) {
-		t.Error("nothing was done, but something is awaited")
-	}
-	a.add("x", now)
-	if !a.has("x", now.Add(awaitedTime)) {
-		t.Error("the cache has not shown it, but it is not awaited")
-	}
-	if a.has("x", now.Add(awaitedTime+1)) {
-		t.Error("it is awaited for ever")
-	}
-	a.add("x", now)
-	if a.remove("x"); a.has("x", now) || len(a.since) != 0 {
-		t.Error("the cache has shown it, but it is awaited")
 	}
 }

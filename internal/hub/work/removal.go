@@ -153,13 +153,13 @@ func (c *Controller) confirm(ctx context.Context, w *placementv1.Work) error {
 
 // deleteWork deletes a Work, unless it is being deleted.
 func (c *Controller) deleteWork(ctx context.Context, w *placementv1.Work) error {
-	if !w.DeletionTimestamp.IsZero() || c.deleted.has(w.UID, c.Clock.Now()) {
+	if !w.DeletionTimestamp.IsZero() || c.deleted.Has(w.UID, c.Clock.Now()) {
 		return nil
 	}
-	c.deleted.add(w.UID, c.Clock.Now())
+	c.deleted.Add(w.UID, c.Clock.Now())
 	err := c.Client.Delete(ctx, w, client.Preconditions{UID: ptr.To(w.UID)})
 	if err != nil {
-		c.deleted.remove(w.UID)
+		c.deleted.Remove(w.UID)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Work %s/%s: %w", w.Namespace, w.Name, err)
@@ -185,15 +185,15 @@ func (c *Controller) lift(ctx context.Context, w *placementv1.Work) error {
 }
 
 func (c *Controller) liftNow(ctx context.Context, w *placementv1.Work) error {
-	if !controllerutil.ContainsFinalizer(w, placementv1.FinalizerWorkCleanup) || c.lifted.has(w.UID, c.Clock.Now()) {
+	if !controllerutil.ContainsFinalizer(w, placementv1.FinalizerWorkCleanup) || c.lifted.Has(w.UID, c.Clock.Now()) {
 		return nil
 	}
-	c.lifted.add(w.UID, c.Clock.Now())
+	c.lifted.Add(w.UID, c.Clock.Now())
 	before := w.DeepCopy()
 	controllerutil.RemoveFinalizer(w, placementv1.FinalizerWorkCleanup)
 	err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
-		c.lifted.remove(w.UID)
+		c.lifted.Remove(w.UID)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the finalizer from Work %s/%s: %w", w.Namespace, w.Name, err)

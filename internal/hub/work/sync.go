@@ -125,7 +125,7 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 	wanted := w.works[i]
 	switch {
 	case existing == nil:
-		if c.made.has(client.ObjectKeyFromObject(wanted), c.Clock.Now()) {
+		if c.made.Has(client.ObjectKeyFromObject(wanted), c.Clock.Now()) {
 			return nil, nil, errStale
 		}
 	case !t.Belongs(existing):
@@ -172,9 +172,9 @@ func (c *Controller) write(ctx context.Context, existing, wanted *placementv1.Wo
 		return changed, err
 	}
 	key := client.ObjectKeyFromObject(wanted)
-	c.made.add(key, c.Clock.Now())
+	c.made.Add(key, c.Clock.Now())
 	if err := c.Client.Create(ctx, wanted); err != nil {
-		c.made.remove(key)
+		c.made.Remove(key)
 		return nil, err
 	}
 	return wanted, nil

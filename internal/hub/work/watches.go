@@ -47,12 +47,12 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 // seen takes note of what the cache has come to show, and lets everything pass.
 func (c *Controller) seen() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { c.made.remove(client.ObjectKeyFromObject(e.Object)); return true },
-		UpdateFunc: func(e event.UpdateEvent) bool { c.made.remove(client.ObjectKeyFromObject(e.ObjectNew)); return true },
+		CreateFunc: func(e event.CreateEvent) bool { c.made.Remove(client.ObjectKeyFromObject(e.Object)); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool { c.made.Remove(client.ObjectKeyFromObject(e.ObjectNew)); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			c.made.remove(client.ObjectKeyFromObject(e.Object))
-			c.deleted.remove(e.Object.GetUID())
-			c.lifted.remove(e.Object.GetUID())
+			c.made.Remove(client.ObjectKeyFromObject(e.Object))
+			c.deleted.Remove(e.Object.GetUID())
+			c.lifted.Remove(e.Object.GetUID())
 			c.Tracker.Forget(e.Object.GetUID())
 			return true
 		},
