@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -194,10 +195,7 @@ func tell(m *manifest, err error) string {
 		return err.Error()
 	}
 	var status apierrors.APIStatus
-	if s, ok := err.(apierrors.APIStatus); ok {
-		status = s
-	}
-	if status == nil {
+	if !errors.As(err, &status) {
 		return "the member did not answer"
 	}
 	text := string(status.Status().Reason)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/health"
@@ -157,7 +158,7 @@ func (p *pass) reportRemoved(ctx context.Context, state metav1.ConditionStatus, 
 
 func (p *pass) set(conditions *[]metav1.Condition, conditionType string, state metav1.ConditionStatus, reason, message string) {
 	if len(message) > maxMessage {
-		message = message[:maxMessage] + "…"
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…" // a character that was cut in two goes
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: conditionType, Status: state, Reason: reason, Message: message,
