@@ -75,7 +75,11 @@ func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObj
 		if !o.owns(b) || !b.GetDeletionTimestamp().IsZero() || (chosen.Has(cluster) && kept[cluster] == b) {
 			continue
 		}
-		changes.update(b, func(c placementv1.BindingObject) { unchoose(c, result.refused(cluster)) })
+		reason := result.refused(cluster)
+		if chosen.Has(cluster) {
+			reason = "another binding stands for the cluster"
+		}
+		changes.update(b, func(c placementv1.BindingObject) { unchoose(c, reason) })
 	}
 	return changes
 }

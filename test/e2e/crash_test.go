@@ -158,10 +158,6 @@ func killUntil(t *testing.T, f *quickstart.Fleet, random *rand.Rand, done <-chan
 		t.Logf("kill %s", process)
 		for _, verb := range []string{"kill", "start"} {
 			err := f.Sandbox(t.Context(), verb, process)
-			if err != nil && verb == "start" {
-				// The kernel may hold the port of a process that was killed a moment longer; by now it does not.
-				err = f.Sandbox(t.Context(), verb, process)
-			}
 			if err != nil {
 				t.Errorf("%s %s: %v", verb, process, err)
 				return kills

@@ -135,6 +135,9 @@ func TestErrorsOfSecretsHaveNoValues(t *testing.T) {
 	if strings.Contains(got, "hunter2") || !strings.Contains(got, "data[password]") {
 		t.Errorf("got %q, want the field and not the value", got)
 	}
+	if got := tell(m, fmt.Errorf("take it over: %w", err)); !strings.Contains(got, "data[password]") || strings.Contains(got, "hunter2") {
+		t.Errorf("of an error within another got %q, want the field and not the value", got)
+	}
 	m.id.Kind = "ConfigMap"
 	if got := tell(m, err); !strings.Contains(got, "hunter2") {
 		t.Errorf("the error of another kind is told whole, got %q", got)

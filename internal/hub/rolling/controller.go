@@ -10,6 +10,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -36,6 +37,8 @@ const (
 type Controller struct {
 	Client client.Client
 	Kinds  *placement.Kinds
+
+	tracker consistency.Tracker
 }
 
 // SetupWithManager registers the controller.
@@ -81,6 +84,9 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(p.GetUID()) {
 			continue
 		}
+		if c.tracker.Behind(b) {
+			continue // we have just moved it; the event that tells the cache brings the next pass
+		}
 		byName[b.GetName()] = b
 		observed = append(observed, observe(b))
 	}
@@ -116,7 +122,9 @@ func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest str
 	} else {
 		b.BindingSpec().State = placementv1.BindingStateBound
 		b.BindingSpec().ResourceSnapshotName = latest
-		err = c.Client.Update(ctx, b)
+		if err = c.Client.Update(ctx, b); err == nil {
+			c.tracker.Wrote(b)
+		}
 	}
 	if apierrors.IsNotFound(err) {
 		err = errGone

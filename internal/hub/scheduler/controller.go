@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -39,6 +40,9 @@ type Controller struct {
 	Client client.Client
 	Kinds  *placement.Kinds
 	Clock  clock.PassiveClock
+
+	tracker consistency.Tracker
+	made    consistency.Awaited[types.NamespacedName] // bindings that we made and that the cache has not shown yet
 }
 
 // SetupWithManager registers the controller.
@@ -47,7 +51,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Named("scheduler-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
-		Watches(c.Kinds.NewBinding(), enqueue.Placement(), whenGone()).
+		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGone()).
 		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
@@ -83,6 +87,9 @@ func (c *Controller) schedule(ctx context.Context, key placement.Key, uid types.
 	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key)
 	if err != nil {
 		return err
+	}
+	if c.behind(policy, bindings) {
+		return errStale
 	}
 	owner := schedule.Owner{Key: key, UID: uid, PolicySnapshot: policy.GetName()}
 	result, err := schedule.Decide(schedule.Request{Policy: policy.PolicySnapshotSpec().Policy, Holders: owner.Holders(bindings)}, fleet)
@@ -139,7 +146,7 @@ func (c *Controller) write(ctx context.Context, changes schedule.Changes) error 
 	group.SetLimit(writers)
 	for _, b := range changes.Create {
 		group.Go(func() error {
-			if err := c.Client.Create(ctx, b); err != nil {
+			if err := c.create(ctx, b); err != nil {
 				return fmt.Errorf("create the binding of placement %s to cluster %s: %w",
 					b.GetLabels()[placementv1.LabelParentPlacement], b.BindingSpec().TargetCluster, err)
 			}
@@ -150,21 +157,45 @@ func (c *Controller) write(ctx context.Context, changes schedule.Changes) error 
 		group.Go(func() error {
 			err := c.Client.Update(ctx, b)
 			if apierrors.IsNotFound(err) {
-				err = errGone
+				err = errStale
 			}
 			if err != nil {
 				return fmt.Errorf("update binding %s: %w", b.GetName(), err)
 			}
+			c.tracker.Wrote(b)
 			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// errGone is the outcome of changing a binding that was deleted meanwhile.
-var errGone = errors.New("it is gone")
+// create makes a binding, unless the cache has yet to show that we did.
+func (c *Controller) create(ctx context.Context, b placementv1.BindingObject) error {
+	key := client.ObjectKeyFromObject(b)
+	if c.made.Has(key, c.Clock.Now()) {
+		return errStale
+	}
+	c.made.Add(key, c.Clock.Now())
+	if err := c.Client.Create(ctx, b); err != nil {
+		c.made.Remove(key)
+		return err
+	}
+	return nil
+}
+
+// behind tells whether the cache has yet to show something that we wrote.
+func (c *Controller) behind(policy placementv1.PolicySnapshotObject, bindings []placementv1.BindingObject) bool {
+	behind := c.tracker.Behind(policy)
+	for _, b := range bindings {
+		behind = c.tracker.Behind(b) || behind
+	}
+	return behind
+}
+
+// errStale is the outcome of a decision on what was not true any more.
+var errStale = errors.New("the cache is behind")
 
 // isStale tells whether a write failed because the cache it was decided on is behind.
 func isStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errGone)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errStale)
 }

@@ -30,6 +30,7 @@ func (c *Controller) report(ctx context.Context, policy placementv1.PolicySnapsh
 	if err := c.Client.Status().Update(ctx, policy); err != nil {
 		return fmt.Errorf("write the decisions into policy snapshot %s: %w", policy.GetName(), err)
 	}
+	c.tracker.Wrote(policy)
 	return nil
 }
 

@@ -42,11 +42,22 @@ func whenPolicyChanges() builder.Predicates {
 		predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))
 }
 
-// whenGone lets pass deletions that are complete.
-func whenGone() builder.Predicates {
+// whenGone lets pass deletions that are complete, and takes note of what the cache has come to show.
+func (c *Controller) whenGone() builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		CreateFunc: func(e event.CreateEvent) bool {
+			c.made.Remove(client.ObjectKeyFromObject(e.Object))
+			return false
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			c.made.Remove(client.ObjectKeyFromObject(e.ObjectNew))
+			return false
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			c.made.Remove(client.ObjectKeyFromObject(e.Object))
+			c.tracker.Forget(e.Object.GetUID())
+			return true
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	})
 }

@@ -6,14 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
-	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	"github.com/fleetwright/fleetwright/internal/schedule"
@@ -22,24 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-const (
-	// workers is how many bindings are looked at at once.
-	workers = 32
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
-	// answerTime is how long an agent may take before the binding says that it is waited for. Most answer sooner, and
-	// then one write tells all.
-	answerTime = 250 * time.Millisecond
-)
+// staleRetry is when to look again after a write showed that the cache is behind.
+const staleRetry = 50 * time.Millisecond
 
 // errStale is the outcome of a decision on what was not true any more.
 var errStale = errors.New("the cache is behind")
@@ -54,77 +39,21 @@ type Controller struct {
 	Tracker   *consistency.Tracker
 
 	contents contents
-	mu       sync.Mutex
-	wrote    map[types.UID]time.Time // binding → when its Works were last written
-}
-
-// SetupWithManager registers the controller.
-func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
-	c.contents = contents{reader: c.APIReader, kinds: c.Kinds, clock: c.Clock}
-	c.wrote = map[types.UID]time.Time{}
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named("work-"+strings.ToLower(c.Kinds.Placement)).
-		For(c.Kinds.NewBinding()). // our own status writes too: a pass that found the cache behind waits for them
-		Watches(&placementv1.Work{}, c.toBinding()).
-		Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(), builder.WithPredicates(whenMembershipChanges())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(c)
-	if err != nil {
-		return fmt.Errorf("set up the controller of Works: %w", err)
-	}
-	return nil
-}
-
-// whenMembershipChanges lets pass what can end a wait for a cluster: that it can be reached, or is no member any more.
-func whenMembershipChanges() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok1 := e.ObjectOld.(*clusterv1.MemberCluster)
-		after, ok2 := e.ObjectNew.(*clusterv1.MemberCluster)
-		return ok1 && ok2 && !equality.Semantic.DeepEqual(reach(before), reach(after))
-	}}
-}
-
-// reach is what a binding's status says of its cluster.
-func reach(m *clusterv1.MemberCluster) schedule.Cluster {
-	c := schedule.Observe(m)
-	c.Labels = nil
-	return c
-}
-
-// toBinding maps a Work to its binding, if that is of this scope.
-func (c *Controller) toBinding() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
-		name, namespace := o.GetLabels()[placementv1.LabelParentBinding], o.GetLabels()[placementv1.LabelParentNamespace]
-		if name == "" || (namespace != "") != c.Kinds.Namespaced {
-			return nil
-		}
-		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
-	})
-}
-
-// toBindingsOf maps a cluster to the bindings to it.
-func (c *Controller) toBindingsOf() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		bindings, err := listing.AllBindings(ctx, c.Client, c.Kinds, listing.Shared)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "Cannot look at the bindings to a cluster", "cluster", o.GetName())
-			return nil
-		}
-		var requests []ctrl.Request
-		for _, b := range bindings {
-			if b.BindingSpec().TargetCluster == o.GetName() {
-				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-			}
-		}
-		return requests
-	})
+	patience patience
+	made     consistency.Awaited[types.NamespacedName] // Works that we made and that the cache has not shown yet
+	deleted  consistency.Awaited[types.UID]            // Works that we deleted and that the cache still has
+	lifted   consistency.Awaited[types.UID]            // Works that we let go and that the cache still has
 }
 
 // Reconcile carries one binding.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	b := c.Kinds.NewBinding()
-	if err := c.Client.Get(ctx, request.NamespacedName, b); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := c.Client.Get(ctx, request.NamespacedName, b)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, c.releaseLeftOver(ctx, request.NamespacedName)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read binding %s: %w", request.NamespacedName, err)
 	}
 	if c.Tracker.Behind(b) {
 		return ctrl.Result{}, nil // the event that the cache waits for brings the next pass
@@ -143,20 +72,24 @@ func (c *Controller) carry(ctx context.Context, b placementv1.BindingObject) (ti
 	if err != nil || behind {
 		return 0, err
 	}
-	if !b.GetDeletionTimestamp().IsZero() {
-		return 0, c.remove(ctx, b, target, works)
-	}
-	if b.BindingSpec().ResourceSnapshotName == "" {
-		return 0, nil // nothing was placed there, and nothing is to be yet
-	}
 	o := observed{binding: b, now: c.Clock.Now()}
-	if o.cluster, err = c.cluster(ctx, target.Cluster); err != nil {
+	if o.cluster, err = c.cluster(ctx, c.Client, target.Cluster); err != nil {
 		return 0, err
 	}
-	if err := c.sync(ctx, target, works, &o); err != nil {
-		return 0, err
+	switch spec := b.BindingSpec(); {
+	case !b.GetDeletionTimestamp().IsZero():
+		return c.remove(ctx, o, target, works)
+	case spec.ResourceSnapshotName == "" || spec.State == placementv1.BindingStateScheduled:
+		// Nothing is to be placed there yet. What is said of an earlier time, before the cluster left and came back, is over.
+		return c.report(ctx, b, placementv1.ResourceBindingStatus{})
 	}
-	return c.report(ctx, b, o)
+	// What keeps a Work from being written is first said, and then tried again.
+	writeErr := c.sync(ctx, target, works, &o)
+	if writeErr != nil && o.problem == nil {
+		return 0, writeErr
+	}
+	after, err := c.report(ctx, b, statusOf(o))
+	return after, errors.Join(writeErr, err)
 }
 
 func targetOf(b placementv1.BindingObject) render.Target {
@@ -168,11 +101,12 @@ func targetOf(b placementv1.BindingObject) render.Target {
 	}
 }
 
-// works returns the Works in the cluster's namespace that carry the binding's label, by name; behind tells that one of
-// them is older than our own last write of it.
+// works returns the Works in the cluster's namespace that carry the placement's label, by name: those of the binding and
+// those that are in its way. behind tells that one of them is not yet as we wrote it.
 func (c *Controller) works(ctx context.Context, t render.Target) (works map[string]*placementv1.Work, behind bool, err error) {
 	var list placementv1.WorkList
-	err = c.Client.List(ctx, &list, client.InNamespace(placement.MemberNamespace(t.Cluster)), client.MatchingLabels{placementv1.LabelParentBinding: t.Binding})
+	err = c.Client.List(ctx, &list, client.InNamespace(placement.MemberNamespace(t.Cluster)),
+		client.MatchingLabels{placementv1.LabelParentPlacement: t.Placement.Name})
 	if err != nil {
 		return nil, false, fmt.Errorf("list the Works of binding %s: %w", t.Binding, err)
 	}
@@ -186,9 +120,9 @@ func (c *Controller) works(ctx context.Context, t render.Target) (works map[stri
 }
 
 // cluster returns what is known of a cluster; nil where it is no member.
-func (c *Controller) cluster(ctx context.Context, name string) (*schedule.Cluster, error) {
+func (c *Controller) cluster(ctx context.Context, r client.Reader, name string) (*schedule.Cluster, error) {
 	member := &clusterv1.MemberCluster{}
-	err := c.Client.Get(ctx, client.ObjectKey{Name: name}, member)
+	err := r.Get(ctx, client.ObjectKey{Name: name}, member)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // it is no member, which is no error
 	}
@@ -199,58 +133,28 @@ func (c *Controller) cluster(ctx context.Context, name string) (*schedule.Cluste
 	return &observed, nil
 }
 
-// report writes the binding's status where it differs. That an agent is merely waited for is not said at once.
-func (c *Controller) report(ctx context.Context, b placementv1.BindingObject, o observed) (time.Duration, error) {
-	status := statusOf(o)
+// report writes the binding's status where it differs. What is sure to change in a moment is not said at once.
+func (c *Controller) report(ctx context.Context, b placementv1.BindingObject, status placementv1.ResourceBindingStatus) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(status, *b.BindingStatus()) {
+		c.patience.forget(b.GetUID())
 		return 0, nil
 	}
-	if wait := c.patience(b, o); wait > 0 {
+	if wait := c.patience.wait(b.GetUID(), urgency(b.BindingStatus(), &status), c.Clock.Now()); wait > 0 {
 		return wait, nil
 	}
 	before, ok := b.DeepCopyObject().(placementv1.BindingObject)
 	if !ok {
-		return 0, fmt.Errorf("copy binding %s: a %T is no binding", b.GetName(), before)
+		return 0, fmt.Errorf("copy binding %s: a %T is no binding", b.GetName(), b)
 	}
 	*b.BindingStatus() = status
 	err := c.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
 		return 0, fmt.Errorf("write the status of binding %s: %w", b.GetName(), err)
 	}
+	c.patience.forget(b.GetUID())
 	c.Tracker.Wrote(b)
 	return 0, nil
-}
-
-// patience is how long to wait for the agent's answer before the status is written.
-func (c *Controller) patience(b placementv1.BindingObject, o observed) time.Duration {
-	waiting := false
-	for _, w := range o.works {
-		outcome, _ := appliedOutcome(w)
-		switch outcome {
-		case outcomeFailed:
-			return 0
-		case outcomeWaiting:
-			waiting = true
-		case outcomeDone:
-			waiting = waiting || current(w, placementv1.ConditionAvailable) == nil
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wrote, recently := c.wrote[b.GetUID()]
-	if !waiting || !recently || o.problem != nil {
-		delete(c.wrote, b.GetUID())
-		return 0
-	}
-	if left := wrote.Add(answerTime).Sub(o.now); left > 0 {
-		return left
-	}
-	delete(c.wrote, b.GetUID())
-	return 0
-}
-
-func (c *Controller) noteWrite(b placementv1.BindingObject) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wrote[b.GetUID()] = c.Clock.Now()
 }

@@ -57,6 +57,13 @@ func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placeme
 	}
 }
 
+// hasFailedManifest tells whether the availability of an object cannot be told, which is a failure and not a wait.
+func hasFailedManifest(status *placementv1.ResourceBindingStatus) bool {
+	return slices.ContainsFunc(status.FailedPlacements, func(f placementv1.FailedResourcePlacement) bool {
+		return f.Condition.Type == placementv1.ConditionAvailable && f.Condition.Reason == placementv1.ReasonManifestAvailabilityFailed
+	})
+}
+
 // firstProblem describes the first object of a Work whose condition is False, and says how many more there are.
 func firstProblem(work *placementv1.Work, conditionType, otherwise string) string {
 	var first string

@@ -3,232 +3,210 @@ package work
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
+
+// wish is what the Works of a binding are to be.
+type wish struct {
+	index string
+	works []*placementv1.Work // without manifests
+	// parts and uids are the snapshot objects that the manifests come from; empty where they need not be read.
+	parts []string
+	uids  []types.UID
+}
 
 // sync makes the Works what the binding says, and fills in what came of it. Works that are not needed any more are deleted
 // only after the others are written, so that an agent always finds the new place of an object before the old one is gone.
 func (c *Controller) sync(ctx context.Context, t render.Target, works map[string]*placementv1.Work, o *observed) error {
-	master := o.binding.BindingSpec().ResourceSnapshotName
-	if o.binding.BindingSpec().State == placementv1.BindingStateUnscheduled {
-		c.keep(t, works, master, o)
-		return nil
-	}
-	r, err := c.revision(ctx, t, master)
-	if isMissing(err) {
-		c.keep(t, works, master, o)
-		return nil
-	}
-	if err != nil {
+	w, problem, err := c.wish(ctx, t, works, o.binding.BindingSpec().ResourceSnapshotName)
+	if err != nil || problem != nil {
+		o.problem = problem
 		return err
 	}
-	o.index = r.Index
-	synced := make([]*placementv1.Work, 0, len(r.Parts))
-	for i, wanted := range render.Works(t, r.Revision) {
-		w, problem, err := c.syncOne(ctx, t, o.binding, works[wanted.Name], wanted, client.ObjectKey{Namespace: t.Placement.Namespace, Name: r.Parts[i]}, r.uids[i])
-		if err != nil {
+	o.index = w.index
+	if o.problem = hindrance(t, works, w, o); o.problem != nil {
+		return nil
+	}
+	if err := c.confirmStepBack(ctx, works, w, o.binding); err != nil {
+		return err
+	}
+	synced := make([]*placementv1.Work, 0, len(w.works))
+	for i := range w.works {
+		work, problem, err := c.syncOne(ctx, t, works[w.works[i].Name], w, i)
+		if err != nil || problem != nil {
+			o.problem = problem
 			return err
 		}
-		if problem != nil {
-			o.problem = problem
-			return nil
-		}
-		delete(works, wanted.Name)
-		synced = append(synced, w)
+		synced = append(synced, work)
 	}
 	o.works = synced
-	for _, surplus := range sorted(works) {
-		if _, err := c.removeWork(ctx, surplus, false); err != nil {
-			return err
+	if o.binding.BindingSpec().State == placementv1.BindingStateUnscheduled {
+		return nil
+	}
+	return c.removeSurplus(ctx, t, works, w)
+}
+
+// wish tells what the Works are to be. A snapshot that does not exist any more is no problem where they have it already.
+func (c *Controller) wish(ctx context.Context, t render.Target, works map[string]*placementv1.Work, master string) (*wish, *problem, error) {
+	r, err := c.revision(ctx, t, master)
+	if err == nil {
+		return &wish{index: r.Index, works: render.Works(t, r.Revision), parts: r.Parts, uids: r.uids}, nil, nil
+	}
+	if !isMissing(err) {
+		return nil, nil, err
+	}
+	have := carried(t, works, master)
+	if have == nil {
+		return nil, failure("%v; roll out a snapshot that does", err), nil
+	}
+	return &wish{index: have[0].Labels[placementv1.LabelParentSnapshotIndex], works: have}, nil, nil
+}
+
+// hindrance is why the Works are left as they are though they are not what is wanted.
+func hindrance(t render.Target, works map[string]*placementv1.Work, w *wish, o *observed) *problem {
+	same := true
+	for _, wanted := range w.works {
+		there := works[wanted.Name]
+		same = same && there != nil && t.Belongs(there) && there.DeletionTimestamp.IsZero() && render.Same(there, wanted)
+	}
+	switch {
+	case same:
+		return nil
+	case o.binding.BindingSpec().State == placementv1.BindingStateUnscheduled:
+		return waitFor("Cluster %q is not chosen any more: what is there is left as it is until it is removed", t.Cluster)
+	case o.cluster == nil:
+		return waitFor("Cluster %q is not a member any more", t.Cluster)
+	case o.cluster.Leaving:
+		return waitFor("Cluster %q is leaving the fleet", t.Cluster)
+	default:
+		return nil
+	}
+}
+
+// confirmStepBack asks the API server whether the binding still says what the cache says, if that would take the cluster
+// back to an earlier snapshot. A rollback is what it looks like; a hub that started with a cache of old must not begin one.
+func (c *Controller) confirmStepBack(ctx context.Context, works map[string]*placementv1.Work, w *wish, b placementv1.BindingObject) error {
+	wanted, err := strconv.Atoi(w.index)
+	if err != nil {
+		return nil //nolint:nilerr // an index that is no number is not earlier than another
+	}
+	back := false
+	for _, wish := range w.works {
+		if there := works[wish.Name]; there != nil {
+			index, err := strconv.Atoi(there.Labels[placementv1.LabelParentSnapshotIndex])
+			back = back || (err == nil && index > wanted)
 		}
+	}
+	if !back {
+		return nil
+	}
+	live := c.Kinds.NewBinding()
+	if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(b), live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read binding %s before going back to an earlier snapshot: %w", b.GetName(), err)
+	}
+	if live.GetUID() != b.GetUID() || live.GetGeneration() != b.GetGeneration() {
+		return errStale
 	}
 	return nil
 }
 
-// keep leaves the Works as they are: they carry a snapshot that is wanted and that need not, or cannot, be read.
-func (c *Controller) keep(t render.Target, works map[string]*placementv1.Work, master string, o *observed) {
-	o.works = carried(t, works, master)
-	if o.works == nil {
-		o.problem = failure("resource snapshot %q does not exist any more; roll out one that does", master)
-		return
-	}
-	o.index = o.works[0].Labels[placementv1.LabelParentSnapshotIndex]
-}
-
 // syncOne makes one Work what is wanted, or says why it is not.
-func (c *Controller) syncOne(ctx context.Context, t render.Target, b placementv1.BindingObject, existing, wanted *placementv1.Work,
-	part client.ObjectKey, uid types.UID,
-) (*placementv1.Work, *problem, error) {
+func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *placementv1.Work, w *wish, i int) (*placementv1.Work, *problem, error) {
+	wanted := w.works[i]
 	switch {
 	case existing == nil:
+		if c.made.Has(client.ObjectKeyFromObject(wanted), c.Clock.Now()) {
+			return nil, nil, errStale
+		}
 	case !t.Belongs(existing):
-		return nil, failure("Work %s/%s was made for another placement, of the same name or an earlier one; it has to go first", existing.Namespace, existing.Name), nil
+		return nil, failure("Work %s/%s is one of an earlier placement, or of another binding; look what it holds, and delete it: "+
+			"what it placed stays, and is taken over", existing.Namespace, existing.Name), nil
 	case !existing.DeletionTimestamp.IsZero():
 		// Somebody deleted it, or its removal was begun and is not wanted any more. It is made again when it is gone.
-		if _, err := c.lift(ctx, existing, false); err != nil {
+		if err := c.lift(ctx, existing); err != nil {
 			return nil, nil, err
 		}
-		return nil, waitFor("Work %s/%s is being deleted; it is made again when it is gone", existing.Namespace, existing.Name), nil
+		return nil, waitFor("Work %s/%s is being deleted; it is made again when the agent of cluster %q has answered for it and it is gone",
+			existing.Namespace, existing.Name, t.Cluster), nil
 	case render.Same(existing, wanted):
 		return existing, nil, nil
 	}
-	content, err := c.contents.get(ctx, part, uid)
+	if len(w.uids) == 0 {
+		return nil, failure("the resource snapshot of Work %s/%s does not exist any more; roll out one that does", wanted.Namespace, wanted.Name), nil
+	}
+	content, err := c.contents.get(ctx, client.ObjectKey{Namespace: t.Placement.Namespace, Name: w.parts[i]}, w.uids[i])
 	if isMissing(err) {
-		return nil, failure("%v", err), nil
+		return nil, failure("%v; roll out a snapshot that does", err), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	render.Fill(wanted, content)
-	written := wanted
-	if existing == nil {
-		err = c.Client.Create(ctx, written)
-	} else {
-		written = render.Onto(existing, wanted)
-		err = c.Client.Update(ctx, written)
-	}
-	switch {
-	case apierrors.IsNotFound(err) && existing == nil, apierrors.HasStatusCause(err, "NamespaceTerminating"):
-		return nil, waitFor("namespace %s does not exist yet, or is going; the hub makes it for a member", wanted.Namespace), nil
-	case apierrors.IsNotFound(err):
-		return nil, nil, errStale
-	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
-		return nil, failure("Work %s/%s is refused: %v", wanted.Namespace, wanted.Name, err), nil
-	case err != nil:
-		return nil, nil, fmt.Errorf("write Work %s/%s: %w", wanted.Namespace, wanted.Name, err)
+	written, err := c.write(ctx, existing, wanted)
+	if err != nil {
+		problem, err := explain(wanted, err)
+		return nil, problem, err
 	}
 	c.Tracker.Wrote(written)
-	c.noteWrite(b)
 	return written, nil, nil
 }
 
-// remove takes away all Works of a deleted binding, and lets it go when they are gone.
-func (c *Controller) remove(ctx context.Context, b placementv1.BindingObject, t render.Target, works map[string]*placementv1.Work) error {
-	if !controllerutil.ContainsFinalizer(b, placementv1.FinalizerWorkCleanup) {
-		return nil
-	}
-	cluster, err := c.cluster(ctx, t.Cluster)
-	if err != nil {
-		return err
-	}
-	left := 0
-	for _, w := range sorted(works) {
-		if !t.Belongs(w) {
-			continue
+// write creates a Work, or changes the one that exists.
+func (c *Controller) write(ctx context.Context, existing, wanted *placementv1.Work) (*placementv1.Work, error) {
+	if existing != nil {
+		changed := render.Onto(existing, wanted)
+		err := c.Client.Update(ctx, changed)
+		if apierrors.IsNotFound(err) {
+			return nil, errStale
 		}
-		gone, err := c.removeWork(ctx, w, cluster == nil)
-		if err != nil {
-			return err
+		return changed, err
+	}
+	key := client.ObjectKeyFromObject(wanted)
+	c.made.Add(key, c.Clock.Now())
+	if err := c.Client.Create(ctx, wanted); err != nil {
+		c.made.Remove(key)
+		return nil, err
+	}
+	return wanted, nil
+}
+
+// explain says what a Work that could not be written waits for. With an error it is tried again after a while; without one
+// an event will tell.
+func explain(w *placementv1.Work, err error) (*problem, error) {
+	wrapped := fmt.Errorf("write Work %s/%s: %w", w.Namespace, w.Name, err)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return waitFor("Namespace %s does not exist yet, or is going; the hub makes it for a member", w.Namespace), nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
+		apierrors.IsRequestEntityTooLargeError(err), strings.Contains(err.Error(), "request is too large"):
+		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, cut(err.Error())), wrapped
+	default:
+		return nil, wrapped
+	}
+}
+
+// removeSurplus deletes the binding's Works that a snapshot of fewer parts does not need.
+func (c *Controller) removeSurplus(ctx context.Context, t render.Target, works map[string]*placementv1.Work, w *wish) error {
+	needed := map[string]bool{}
+	for _, wanted := range w.works {
+		needed[wanted.Name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		if work := works[name]; !needed[name] && t.Belongs(work) {
+			if err := c.removeWork(ctx, t, work); err != nil {
+				return err
+			}
 		}
-		if !gone {
-			left++
-		}
 	}
-	if left > 0 {
-		return nil
-	}
-	// The cache may not have seen a Work that was made last.
-	if left, err = c.liveWorks(ctx, t); err != nil || left > 0 {
-		return err
-	}
-	before, ok := b.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("copy binding %s: a %T is no object", b.GetName(), b)
-	}
-	controllerutil.RemoveFinalizer(b, placementv1.FinalizerWorkCleanup)
-	err = c.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer from binding %s: %w", b.GetName(), err)
-	}
-	c.Tracker.Forget(b.GetUID())
-	c.mu.Lock()
-	delete(c.wrote, b.GetUID())
-	c.mu.Unlock()
 	return nil
-}
-
-// liveWorks counts the binding's Works by asking the API server. While the cache has not seen one of them, it is not seen
-// here either way that it is gone.
-func (c *Controller) liveWorks(ctx context.Context, t render.Target) (int, error) {
-	var list placementv1.WorkList
-	err := c.APIReader.List(ctx, &list, client.InNamespace(placement.MemberNamespace(t.Cluster)), client.MatchingLabels{placementv1.LabelParentBinding: t.Binding})
-	if err != nil {
-		return 0, fmt.Errorf("list the Works of binding %s: %w", t.Binding, err)
-	}
-	count := 0
-	for i := range list.Items {
-		if t.Belongs(&list.Items[i]) {
-			count++
-		}
-	}
-	return count, nil
-}
-
-// removeWork deletes a Work on purpose, which it says first, and lets it go when its agent has answered; at once where
-// there is no agent any more.
-func (c *Controller) removeWork(ctx context.Context, w *placementv1.Work, abandoned bool) (gone bool, err error) {
-	if w.Annotations[placementv1.AnnotationRemovalConfirmed] != "true" {
-		patch := []byte(`{"metadata":{"annotations":{"` + placementv1.AnnotationRemovalConfirmed + `":"true"}}}`)
-		err := c.Client.Patch(ctx, w, client.RawPatch(types.MergePatchType, patch))
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("confirm the removal of Work %s/%s: %w", w.Namespace, w.Name, err)
-		}
-		c.Tracker.Wrote(w)
-	}
-	if w.DeletionTimestamp.IsZero() {
-		err := c.Client.Delete(ctx, w, client.Preconditions{UID: ptr.To(w.UID)})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("delete Work %s/%s: %w", w.Namespace, w.Name, err)
-		}
-		return false, nil
-	}
-	return c.lift(ctx, w, abandoned)
-}
-
-// lift lets a deleted Work go once its agent has answered for it as it is now.
-func (c *Controller) lift(ctx context.Context, w *placementv1.Work, abandoned bool) (bool, error) {
-	confirmed := w.Annotations[placementv1.AnnotationRemovalConfirmed] == "true"
-	removed := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionRemoved)
-	answered := removed != nil && removed.Status == "True" && removed.ObservedGeneration == w.Generation &&
-		(!confirmed || removed.Reason != placementv1.ReasonRemovalNotConfirmed)
-	if !answered && !abandoned {
-		return false, nil
-	}
-	before := w.DeepCopy()
-	controllerutil.RemoveFinalizer(w, placementv1.FinalizerWorkCleanup)
-	if err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("remove the finalizer from Work %s/%s: %w", w.Namespace, w.Name, err)
-	}
-	c.Tracker.Forget(w.UID)
-	return true, nil
-}
-
-func sorted(works map[string]*placementv1.Work) []*placementv1.Work {
-	all := make([]*placementv1.Work, 0, len(works))
-	for _, w := range works {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b *placementv1.Work) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return all
 }

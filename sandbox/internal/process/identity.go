@@ -35,33 +35,36 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, StartTime: stat.startTime, BootID: boot}, nil
 }
 
-// Alive reports whether the process is still there. A zombie, which only waits for its parent to notice, is not.
+// Alive reports whether the process is still there. A zombie, which only waits for its parent to notice, is not, once all
+// its threads have ended: until then they hold its files and its ports.
 func (id Identity) Alive() bool {
-	state, ok := id.state()
-	return ok && state != 'Z' && state != 'X'
+	stat, ok := id.stat()
+	return ok && stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1)
 }
 
 // Stopped reports whether the process is there and stopped by a signal.
 func (id Identity) Stopped() bool {
-	state, ok := id.state()
-	return ok && (state == 'T' || state == 't')
+	stat, ok := id.stat()
+	return ok && (stat.state == 'T' || stat.state == 't')
 }
 
-func (id Identity) state() (byte, bool) {
+// stat is what the kernel tells of the process; false where it is gone.
+func (id Identity) stat() (stat, bool) {
 	if id.PID <= 0 {
-		return 0, false
+		return stat{}, false
 	}
-	stat, err := readStat(id.PID)
-	if err != nil || stat.startTime != id.StartTime {
-		return 0, false
+	now, err := readStat(id.PID)
+	if err != nil || now.startTime != id.StartTime {
+		return stat{}, false
 	}
 	boot, err := bootID()
-	return stat.state, err == nil && boot == id.BootID
+	return now, err == nil && boot == id.BootID
 }
 
 // stat is what this package needs of /proc/PID/stat.
 type stat struct {
 	state     byte
+	threads   int // that have not ended
 	startTime uint64
 }
 
@@ -80,7 +83,7 @@ func readStat(pid int) (stat, error) {
 // parseStat reads a line of /proc/PID/stat. The second field is the program's name in parentheses; as the name may
 // itself hold spaces and parentheses, fields are counted from the last closing one.
 func parseStat(line string) (stat, error) {
-	const startTimeAfterName = 19 // field 22 of the line
+	const threadsAfterName, startTimeAfterName = 17, 19 // fields 20 and 22 of the line
 	_, name, found := strings.Cut(line, "(")
 	end := strings.LastIndexByte(name, ')')
 	if !found || end < 0 {
@@ -90,11 +93,15 @@ func parseStat(line string) (stat, error) {
 	if len(fields) <= startTimeAfterName {
 		return stat{}, fmt.Errorf("its stat line has only %d fields after the program name", len(fields))
 	}
+	threads, err := strconv.Atoi(fields[threadsAfterName])
+	if err != nil {
+		return stat{}, fmt.Errorf("number of threads in its stat line: %w", err)
+	}
 	start, err := strconv.ParseUint(fields[startTimeAfterName], 10, 64)
 	if err != nil {
 		return stat{}, fmt.Errorf("start time in its stat line: %w", err)
 	}
-	return stat{state: fields[0][0], startTime: start}, nil
+	return stat{state: fields[0][0], threads: threads, startTime: start}, nil
 }
 
 func bootID() (string, error) {

@@ -19,11 +19,12 @@ func TestParseStat(t *testing.T) {
 		want    stat
 		wantErr string
 	}{
-		"plain name":                        {line: "4242 (etcd) S" + rest, want: stat{'S', 44379}},
-		"name with spaces and parentheses":  {line: "4242 (a) R (b) Z" + rest, want: stat{'Z', 44379}},
-		"name that looks like other fields": {line: "4242 (x 1 2 3) T" + rest, want: stat{'T', 44379}},
+		"plain name":                        {line: "4242 (etcd) S" + rest, want: stat{'S', 1, 44379}},
+		"name with spaces and parentheses":  {line: "4242 (a) R (b) Z" + rest, want: stat{'Z', 1, 44379}},
+		"name that looks like other fields": {line: "4242 (x 1 2 3) T" + rest, want: stat{'T', 1, 44379}},
 		"no name":                           {line: "4242 etcd S", wantErr: "no program name"},
 		"cut off":                           {line: "4242 (etcd) S 1 2", wantErr: "only 3 fields"},
+		"threads are no number":             {line: "4242 (etcd) S" + strings.Replace(rest, "20 0 1 0", "20 0 x 0", 1), wantErr: "number of threads"},
 		"start time is no number":           {line: "4242 (etcd) S" + strings.Replace(rest, "44379", "x", 1), wantErr: "start time"},
 	}
 	for name, tc := range cases {

@@ -1,0 +1,226 @@
+package work
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/schedule"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+// said is a Work at generation 2, of which the agent has said something.
+func said(name string, conditions []metav1.Condition, manifests ...placementv1.ManifestCondition) *placementv1.Work {
+	w := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 2}}
+	w.Status.Conditions, w.Status.ManifestConditions = conditions, manifests
+	return w
+}
+
+func cond(conditionType, status, reason, message string, generation int64) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionStatus(status), Reason: reason, Message: message, ObservedGeneration: generation}
+}
+
+func manifest(name string, conditions ...metav1.Condition) placementv1.ManifestCondition {
+	return placementv1.ManifestCondition{
+		Identifier: placementv1.WorkResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name}, Conditions: conditions}
+}
+
+var (
+	applied   = cond("Applied", "True", placementv1.ReasonAllManifestsApplied, "", 2)
+	available = cond("Available", "True", placementv1.ReasonAllManifestsAvailable, "", 2)
+	refused   = cond("Applied", "False", placementv1.ReasonSomeManifestsAreNotApplied, "1 of 2", 2)
+	waiting   = cond("Available", "False", placementv1.ReasonSomeManifestsAreNotAvailable, "1 of 2", 2)
+	denied    = manifest("denied", cond("Applied", "False", placementv1.ReasonManifestApplyFailed, "the member says no", 2))
+	preparing = manifest("preparing", cond("Applied", "False", placementv1.ReasonManifestPreparing, "", 2))
+	starting  = manifest("starting", cond("Applied", "True", placementv1.ReasonManifestApplied, "", 2),
+		cond("Available", "False", placementv1.ReasonManifestNotAvailableYet, "0 of 1 pods", 2))
+	unreadable = manifest("unreadable", cond("Applied", "True", placementv1.ReasonManifestApplied, "", 2),
+		cond("Available", "False", placementv1.ReasonManifestAvailabilityFailed, "cannot read it", 2))
+)
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	healthy := &schedule.Cluster{Name: "c"}
+	tests := map[string]struct {
+		cluster *schedule.Cluster
+		works   []*placementv1.Work
+		problem *problem
+		// want are the conditions that follow RolloutStarted and Overridden; wantFailed the objects that failed.
+		want, wantFailed []string
+		wantUrgency      time.Duration // against a status in progress
+		wantMessage      string        // in the last condition's
+	}{
+		"written, no answer": {
+			works:       []*placementv1.Work{said("w", nil)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+			wantMessage: `the agent of cluster "c" has not answered for work object w`,
+		},
+		"no answer, the agent is lost": {
+			cluster:     &schedule.Cluster{Name: "c", Disconnected: "no recent heartbeat signals (last received at noon)"},
+			works:       []*placementv1.Work{said("w", nil)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+			wantMessage: "no recent heartbeat signals (last received at noon)",
+		},
+		"the answer is for an earlier generation": {
+			works: []*placementv1.Work{said("w", []metav1.Condition{
+				cond("Applied", "True", placementv1.ReasonAllManifestsApplied, "", 1),
+				cond("Available", "True", placementv1.ReasonAllManifestsAvailable, "", 1)}, denied)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+		},
+		"one of two answered": {
+			works:       []*placementv1.Work{said("w", []metav1.Condition{applied, available}), said("w-0", nil)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+			wantMessage: "work object w-0",
+		},
+		"about to be applied": {
+			works:       []*placementv1.Work{said("w", []metav1.Condition{refused}, preparing)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+		},
+		"refused, while another Work is not answered for": {
+			works:       []*placementv1.Work{said("w", nil), said("w-0", []metav1.Condition{refused}, preparing, denied)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/NotAllWorkHaveBeenApplied"},
+			wantFailed:  []string{"denied Applied"},
+			wantMessage: `Cluster "c" has failed to apply work object w-0: ConfigMap ns/denied: the member says no`,
+		},
+		"applied, not yet judged": {
+			works:       []*placementv1.Work{said("w", []metav1.Condition{applied})},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=False/NotAllWorkAreAvailable"},
+			wantUrgency: answerTime,
+		},
+		"starting": {
+			works:       []*placementv1.Work{said("w", []metav1.Condition{applied, waiting}, starting)},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=False/NotAllWorkAreAvailable"},
+			wantFailed:  []string{"starting Available"},
+			wantUrgency: answerTime,
+			wantMessage: "ConfigMap ns/starting: 0 of 1 pods",
+		},
+		"its availability cannot be told": {
+			works:      []*placementv1.Work{said("w", []metav1.Condition{applied, waiting}, starting, unreadable)},
+			want:       []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=False/NotAllWorkAreAvailable"},
+			wantFailed: []string{"starting Available", "unreadable Available"},
+		},
+		"available": {
+			works: []*placementv1.Work{said("w", []metav1.Condition{applied, available}), said("w-0", []metav1.Condition{applied, available})},
+			want:  []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=True/AllWorkAreAvailable"},
+		},
+		"available as far as can be told": {
+			works: []*placementv1.Work{said("w", []metav1.Condition{applied, cond("Available", "True", placementv1.ReasonWorkNotTrackable, "", 2)})},
+			want: []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied",
+				"Available=True/NotAllWorkAreAvailabilityTrackable"},
+		},
+		"waits for its namespace": {
+			problem:     waitFor("Namespace fleet-member-c does not exist yet"),
+			want:        []string{"WorkSynchronized=False/WorkNotSynchronizedYet"},
+			wantUrgency: answerTime,
+			wantMessage: "Namespace fleet-member-c does not exist yet",
+		},
+		"cannot be written": {
+			problem:     failure("too large"),
+			want:        []string{"WorkSynchronized=False/SyncWorkFailed"},
+			wantMessage: "Failed to synchronize the work to the latest: too large",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := boundBinding()
+			if tc.cluster == nil {
+				tc.cluster = healthy
+			}
+			inProgress := statusOf(observed{binding: b, cluster: healthy, index: "1", works: []*placementv1.Work{said("w", nil)}})
+			got := statusOf(observed{binding: b, cluster: tc.cluster, index: "1", works: tc.works, problem: tc.problem, now: time.Now()})
+
+			wantConditions := append([]string{"RolloutStarted=True/RolloutStarted", "Overridden=True/NoOverrideSpecified"}, tc.want...)
+			if diff := cmp.Diff(wantConditions, shown(&got)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			var failed []string
+			for _, f := range got.FailedPlacements {
+				failed = append(failed, f.Name+" "+f.Condition.Type)
+			}
+			if diff := cmp.Diff(tc.wantFailed, failed); diff != "" {
+				t.Errorf("failed placements (-want +got):\n%s", diff)
+			}
+			if last := got.Conditions[len(got.Conditions)-1]; !strings.Contains(last.Message, tc.wantMessage) {
+				t.Errorf("message of %s: %q, which does not contain %q", last.Type, last.Message, tc.wantMessage)
+			}
+			if u := urgency(&inProgress, &got); u != tc.wantUrgency {
+				t.Errorf("urgency: %v, want %v", u, tc.wantUrgency)
+			}
+		})
+	}
+}
+
+func boundBinding() *placementv1.ClusterResourceBinding {
+	return &placementv1.ClusterResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "b", Generation: 5, Annotations: map[string]string{placementv1.AnnotationUpdateRun: "run-1"}},
+		Spec:       placementv1.ResourceBindingSpec{State: placementv1.BindingStateBound, ResourceSnapshotName: "app-1-snapshot", TargetCluster: "c"},
+	}
+}
+
+func shown(s *placementv1.ResourceBindingStatus) []string {
+	var all []string
+	for _, c := range s.Conditions {
+		all = append(all, c.Type+"="+string(c.Status)+"/"+c.Reason)
+	}
+	return all
+}
+
+// A rollout that starts is a transition, even where one had started before: that is when this one started.
+func TestRolloutStartedAnew(t *testing.T) {
+	t.Parallel()
+	b := boundBinding()
+	first, later := time.Unix(1000, 0), time.Unix(2000, 0)
+	start := func(index string, now time.Time) *metav1.Condition {
+		b.Status = statusOf(observed{binding: b, index: index, works: []*placementv1.Work{said("w", nil)}, now: now})
+		return meta.FindStatusCondition(b.Status.Conditions, placementv1.ConditionRolloutStarted)
+	}
+	c := start("1", first)
+	if want := "Detected the new changes on the resources and started the rollout process, resourceSnapshotIndex: 1, updateRun: run-1"; c.Message != want {
+		t.Errorf("message %q, want %q", c.Message, want)
+	}
+	if c = start("1", later); !c.LastTransitionTime.Time.Equal(first) {
+		t.Errorf("nothing new, but the time is %v", c.LastTransitionTime)
+	}
+	if c = start("2", later); !c.LastTransitionTime.Time.Equal(later) {
+		t.Errorf("another snapshot at %v, but the time is %v", later, c.LastTransitionTime)
+	}
+}
+
+// However much a member says, the status stays within its budget, and says first what was not applied.
+func TestFailedPlacementsAreBounded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		letter := rapid.SampledFrom([]string{"x", "é", "界", "😀"}).Draw(t, "letter")
+		long := strings.Repeat(letter, rapid.IntRange(0, 9000).Draw(t, "length"))
+		w := said("w", []metav1.Condition{refused})
+		for i := range rapid.IntRange(0, 300).Draw(t, "manifests") {
+			kind := rapid.SampledFrom([]string{"Applied", "Available"}).Draw(t, "kind")
+			w.Status.ManifestConditions = append(w.Status.ManifestConditions, manifest(strings.Repeat("n", i), cond(kind, "False", "Why", long, 2)))
+		}
+		all := failedPlacements([]*placementv1.Work{w})
+		if len(all) > maxFailed {
+			t.Fatalf("%d objects", len(all))
+		}
+		available := false
+		for _, f := range all {
+			if len(f.Condition.Message) > maxMessage+len("…") || strings.ContainsRune(f.Condition.Message, '\uFFFD') {
+				t.Fatalf("message of %d bytes, or cut within a character", len(f.Condition.Message))
+			}
+			if f.Condition.Type == "Available" {
+				available = true
+			} else if available {
+				t.Fatal("an object that was not applied stands after one that is not available")
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Writes counts what clients write, attempts that fail included, by verb and type: "update *v1.Work", or "status *v1.Work"
+// for a status however it is written. Its zero value is ready for use.
+type Writes struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+// Count returns a client that does what c does, and is counted.
+func (w *Writes) Count(c client.Client) client.Client { return &counting{Client: c, writes: w} }
+
+// Take returns what was counted since it was last called.
+func (w *Writes) Take() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
+func (w *Writes) add(verb string, o client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[string]int{}
+	}
+	w.all[fmt.Sprintf("%s %T", verb, o)]++
+}
+
+type counting struct {
+	client.Client
+	writes *Writes
+}
+
+func (c *counting) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	c.writes.add("create", o)
+	return c.Client.Create(ctx, o, opts...)
+}
+
+func (c *counting) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	c.writes.add("update", o)
+	return c.Client.Update(ctx, o, opts...)
+}
+
+func (c *counting) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	c.writes.add("patch", o)
+	return c.Client.Patch(ctx, o, p, opts...)
+}
+
+func (c *counting) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	c.writes.add("delete", o)
+	return c.Client.Delete(ctx, o, opts...)
+}
+
+func (c *counting) Status() client.SubResourceWriter {
+	return &countingStatus{SubResourceWriter: c.Client.Status(), writes: c.writes}
+}
+
+type countingStatus struct {
+	client.SubResourceWriter
+	writes *Writes
+}
+
+func (c *countingStatus) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	c.writes.add("status", o)
+	return c.SubResourceWriter.Update(ctx, o, opts...)
+}
+
+func (c *countingStatus) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	c.writes.add("status", o)
+	return c.SubResourceWriter.Patch(ctx, o, p, opts...)
+}
