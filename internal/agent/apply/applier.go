@@ -192,13 +192,10 @@ func (a *Applier) request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: a.Namespace, Name: name}}
 }
 
-// Activate lets the applier work, or keeps it from it. It waits for passes that are under way.
+// Activate lets the applier work, or keeps it from it. A change waits for passes that are under way; to ask for what is so
+// already waits for nothing, so that a member which does not answer holds up no heartbeat.
 func (a *Applier) Activate(ctx context.Context, active bool) error {
-	a.gate.Lock()
-	changed := a.active != active
-	a.active = active
-	a.gate.Unlock()
-	if !changed || !active {
+	if !a.switchTo(active) || !active {
 		return nil
 	}
 	all, err := a.readWorks(ctx)
@@ -209,6 +206,21 @@ func (a *Applier) Activate(ctx context.Context, active bool) error {
 		a.enqueue(name)
 	}
 	return nil
+}
+
+// switchTo opens the gate or closes it, and tells whether that is a change.
+func (a *Applier) switchTo(active bool) bool {
+	a.gate.RLock()
+	same := a.active == active
+	a.gate.RUnlock()
+	if same {
+		return false
+	}
+	a.gate.Lock()
+	defer a.gate.Unlock()
+	changed := a.active != active
+	a.active = active
+	return changed
 }
 
 // kindsChanged forgets which kinds the member serves, since a definition was added, changed or removed, and has another
