@@ -285,9 +285,8 @@ func (f *feed) Transformer() cache.TransformFunc {
 
 // slim is an object without what is not needed to judge it.
 func slim(object *unstructured.Unstructured) *unstructured.Unstructured {
-	o := object
 	if health.AtOnce(object.GroupVersionKind().GroupKind()) {
-		o = &unstructured.Unstructured{}
+		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(object.GroupVersionKind())
 		o.SetNamespace(object.GetNamespace())
 		o.SetName(object.GetName())
@@ -297,7 +296,7 @@ func slim(object *unstructured.Unstructured) *unstructured.Unstructured {
 		o.SetDeletionTimestamp(object.GetDeletionTimestamp())
 		return o
 	}
-	o = object.DeepCopy()
+	o := object.DeepCopy()
 	o.SetManagedFields(nil)
 	return o
 }
