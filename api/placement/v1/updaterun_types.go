@@ -305,13 +305,14 @@ type ApprovalRequestSpec struct {
 
 // ApprovalRequestStatus tells whether it was approved.
 type ApprovalRequestStatus struct {
-	// conditions are Approved, which people set, and ApprovalAccepted, which the run sets.
+	// conditions are Approved, which people set, and ApprovalAccepted, which the run sets. Approved must carry the request's
+	// metadata.generation as its observedGeneration.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// approvedBy is who set Approved to True, and when. The API server fills it in from the request; what a client
-	// writes here is replaced.
+	// approvedBy is who gave the approval that counts, and when. The API server fills it in from the request and its own
+	// clock; what a client writes here is replaced.
 	// +optional
 	ApprovedBy *Approver `json:"approvedBy,omitempty"`
 }
@@ -320,7 +321,8 @@ type ApprovalRequestStatus struct {
 type Approver struct {
 	// user is the name that the API server authenticated.
 	User string `json:"user"`
-	// time is the transition time that the approval carries.
+	// time is when the API server took the approval in, by its own clock: not the lastTransitionTime that the approval
+	// carries, which the client chose.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }
