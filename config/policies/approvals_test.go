@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
@@ -18,20 +19,25 @@ import (
 const (
 	firstApproval  = `{type: Approved, status: "True", reason: testPassed, message: lgtm, observedGeneration: 1, lastTransitionTime: "2026-01-02T03:04:05Z"}`
 	secondApproval = `{type: Approved, status: "True", reason: testPassed, message: lgtm, observedGeneration: 1, lastTransitionTime: "2026-02-02T03:04:05Z"}`
+	staleApproval  = `{type: Approved, status: "True", reason: testPassed, message: lgtm, observedGeneration: 2, lastTransitionTime: "2026-01-02T03:04:05Z"}`
+	bareApproval   = `{type: Approved, status: "True", reason: testPassed, message: lgtm, lastTransitionTime: "2026-01-02T03:04:05Z"}`
 	noApproval     = `{type: Approved, status: "False", reason: testFailed, message: wait, observedGeneration: 1, lastTransitionTime: "2026-01-03T03:04:05Z"}`
 	acceptance     = `{type: ApprovalAccepted, status: "True", reason: ApprovalRequestApprovalAccepted, message: m, lastTransitionTime: "2026-01-04T03:04:05Z"}`
 	noAcceptance   = `{type: ApprovalAccepted, status: "False", reason: r, message: m, lastTransitionTime: "2026-01-04T03:04:05Z"}`
 	closed         = `{type: ApprovalAccepted, status: "False", reason: ApprovalRequestClosed, message: m, lastTransitionTime: "2026-01-04T03:04:05Z"}`
 )
 
-var (
-	byAnna  = map[string]any{"user": "anna", "time": "2026-01-02T03:04:05Z"}
-	byBoris = map[string]any{"user": "boris", "time": "2026-02-02T03:04:05Z"}
+// What approvedBy says. The time is the API server's, and looked at apart.
+const (
+	byAnna  = "anna"
+	byBoris = "boris"
 )
 
 // write is a merge patch of a request's status by somebody.
 type write struct {
 	user, status string
+	// main tells that it is a write of the request itself.
+	main bool
 	// refused is what the refusal says; empty where the write is accepted.
 	refused string
 }
@@ -49,8 +55,8 @@ func TestApprover(t *testing.T) {
 	install(t)
 	for name, tc := range map[string]struct {
 		writes     []write
-		approvedBy map[string]any // nil: absent
-		conditions []string       // type=status
+		approvedBy string   // empty: absent
+		conditions []string // type=status
 	}{
 		"nobody yet": {
 			writes: []write{{user: "anna", status: with(noApproval)}}, conditions: []string{"Approved=False"},
@@ -105,6 +111,20 @@ func TestApprover(t *testing.T) {
 			writes:     []write{{user: "hub", status: with(closed)}, {user: "boris", status: with(secondApproval)}},
 			approvedBy: byBoris, conditions: []string{"Approved=True", "ApprovalAccepted=False"},
 		},
+		"an approval of another generation is refused, and its giver forgotten": {
+			writes: []write{
+				{user: "anna", status: with(staleApproval), refused: "status.conditions: the condition Approved must have observedGeneration 1, which is the request's metadata.generation, but has 2; read the request again, and approve it with observedGeneration: 1"},
+				{user: "anna", status: with(bareApproval), refused: "must have observedGeneration 1, which is the request's metadata.generation, but has none"},
+				{user: "boris", status: with(secondApproval)},
+			},
+			approvedBy: byBoris, conditions: []string{"Approved=True"},
+		},
+		"an approval is not made one of another generation": {
+			writes: []write{
+				{user: "anna", status: with(firstApproval)}, {user: "boris", status: with(staleApproval), refused: "must have observedGeneration 1"},
+			},
+			approvedBy: byAnna, conditions: []string{"Approved=True"},
+		},
 		"an accepted approval cannot be taken back": {
 			writes: []write{
 				{user: "anna", status: with(firstApproval, acceptance)},
@@ -132,10 +152,10 @@ func TestApprover(t *testing.T) {
 	} {
 		for _, version := range []string{"v1", "v1beta1"} {
 			t.Run(name+", in "+version, func(t *testing.T) {
+				started := time.Now()
 				got := play(t, version, tc.writes)
-				approvedBy, _, _ := unstructured.NestedMap(got.Object, "status", "approvedBy")
-				if diff := cmp.Diff(tc.approvedBy, approvedBy); diff != "" {
-					t.Errorf("approvedBy (-want +got):\n%s", diff)
+				if user := approvedBy(t, got, started); user != tc.approvedBy {
+					t.Errorf("approved by %q, want %q", user, tc.approvedBy)
 				}
 				if diff := cmp.Diff(tc.conditions, conditions(got)); diff != "" {
 					t.Errorf("conditions (-want +got):\n%s", diff)
@@ -160,18 +180,41 @@ func play(t *testing.T, version string, writes []write) *unstructured.Unstructur
 		if err != nil {
 			t.Fatalf("parse write %d: %v\n%s", i, err, w.status)
 		}
-		err = as(t, w.user).Status().Patch(t.Context(), request.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		if c := as(t, w.user); w.main {
+			err = c.Patch(t.Context(), request.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		} else {
+			err = c.Status().Patch(t.Context(), request.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		}
 		switch {
 		case w.refused == "" && err != nil:
 			t.Fatalf("write %d by %s is refused: %v", i, w.user, err)
-		case w.refused != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), w.refused)):
-			t.Fatalf("write %d by %s: %v, want it forbidden with %q", i, w.user, err, w.refused)
+		case w.refused != "" && (!isRefusal(err) || !strings.Contains(err.Error(), w.refused)):
+			t.Fatalf("write %d by %s: %v, want it refused with %q", i, w.user, err, w.refused)
 		}
 	}
 	if err := framework.Client(t, hub).Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
 		t.Fatalf("read the approval request: %v", err)
 	}
 	return request
+}
+
+func isRefusal(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+
+// approvedBy returns who approved a request; empty for nobody. The time of it must be the server's, not before the test.
+func approvedBy(t *testing.T, request *unstructured.Unstructured, since time.Time) string {
+	t.Helper()
+	who, found, _ := unstructured.NestedStringMap(request.Object, "status", "approvedBy")
+	if !found {
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339, who["time"])
+	if err != nil {
+		t.Errorf("approvedBy.time: %v", err)
+	}
+	if at.Before(since.Truncate(time.Second)) || at.After(time.Now()) {
+		t.Errorf("approvedBy.time is %s, want it between %s and %s", at, since.UTC(), time.Now().UTC())
+	}
+	return who["user"]
 }
 
 func conditions(request *unstructured.Unstructured) []string {
@@ -205,5 +248,94 @@ func TestApproverOnCreate(t *testing.T) {
 	}
 	if request.Status.ApprovedBy != nil {
 		t.Errorf("approvedBy is %v, want it absent", request.Status.ApprovedBy)
+	}
+}
+
+// TestApprovalTimeCannotBeForged: managedFields that a client hands in do not move the time of its approval.
+func TestApprovalTimeCannotBeForged(t *testing.T) {
+	install(t)
+	const longAgo, farOff = "2020-01-01T00:00:00Z", "2040-01-01T00:00:00Z"
+	owns := func(manager, apiVersion, operation, at string) string {
+		return fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: placement.kubernetes-fleet.io/%s, time: %q, fieldsType: FieldsV1, subresource: status,
+  fieldsV1: {"f:status": {"f:conditions": {".": {}, 'k:{"type":"Approved"}': {".": {}, "f:type": {}, "f:status": {}, "f:observedGeneration": {}}}}}}`,
+			manager, operation, apiVersion, at)
+	}
+	crowd := make([]string, 10) // as many as the API server keeps: the approval's own is one too many
+	for i := range crowd {
+		crowd[i] = fmt.Sprintf(`{manager: crowd-%d, operation: Update, apiVersion: placement.kubernetes-fleet.io/v1, time: %q, fieldsType: FieldsV1,
+  fieldsV1: {"f:spec": {"f:targetStage": {}}}}`, i, farOff)
+	}
+	fields := func(entries ...string) string {
+		return "metadata: {managedFields: [" + strings.Join(entries, ", ") + "]}\n"
+	}
+	for name, tc := range map[string]struct {
+		before  []string // the entries that are put in before the approval
+		with    []string // those that the approval itself hands in
+		refused bool
+	}{
+		"in the past":                   {before: []string{owns("other", "v1", "Update", longAgo)}},
+		"in the future":                 {before: []string{owns("other", "v1", "Update", farOff)}},
+		"by the same program":           {before: []string{owns("policies.test", "v1", "Update", farOff)}},
+		"by it in the other version":    {before: []string{owns("policies.test", "v1beta1", "Update", farOff)}},
+		"as applied":                    {before: []string{owns("other", "v1", "Apply", farOff)}},
+		"of a version that is not":      {before: []string{owns("other", "v9", "Update", farOff)}},
+		"with all entries removed":      {before: []string{"{}"}, refused: true},
+		"by the approval":               {with: []string{owns("other", "v1", "Update", farOff)}},
+		"by the approval, several":      {with: crowd},
+		"by a crowd that hides a write": {before: crowd, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var writes []write
+			if tc.before != nil {
+				writes = append(writes, write{user: "anna", status: with(noApproval)}, write{user: "anna", main: true, status: fields(tc.before...)})
+			}
+			approval := write{user: "anna", status: with(firstApproval)}
+			if tc.with != nil {
+				approval.status = fields(tc.with...) + approval.status
+			}
+			want := []string{byAnna, "Approved=True"}
+			if tc.refused {
+				approval.refused = "metadata.managedFields does not tell when this approval was given, since somebody changed it; delete the request, and approve the one that its run then makes anew"
+				want = []string{"", "Approved=False"}
+			}
+			started := time.Now()
+			got := play(t, "v1", append(writes, approval))
+			if diff := cmp.Diff(want, append([]string{approvedBy(t, got, started)}, conditions(got)...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestApprovalThatDoesNotCountGivesWay: an approval of another generation that was stored before the policies were there
+// keeps nobody from writing the rest of the status, and who approves later is the one whose approval counts.
+func TestApprovalThatDoesNotCountGivesWay(t *testing.T) {
+	config := framework.StartAPIServer(t)
+	c := framework.Client(t, config)
+	request := &placementv1.ClusterApprovalRequest{Spec: placementv1.ApprovalRequestSpec{TargetUpdateRun: "first", TargetStage: "canary"}}
+	request.Name = "first-before-canary"
+	if err := c.Create(t.Context(), request); err != nil {
+		t.Fatalf("create an approval request: %v", err)
+	}
+	approve := func(status string) {
+		t.Helper()
+		patch, err := yaml.YAMLToJSON([]byte(status))
+		if err != nil {
+			t.Fatalf("parse an approval: %v", err)
+		}
+		if err := c.Status().Patch(t.Context(), request, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatalf("write the status: %v", err)
+		}
+	}
+	approve(with(staleApproval))
+	framework.InstallPolicies(t, config)
+	approve(with(staleApproval, noAcceptance))
+	if request.Status.ApprovedBy != nil {
+		t.Errorf("an approval that does not count is recorded as given by %v", request.Status.ApprovedBy)
+	}
+	started := time.Now().Truncate(time.Second)
+	approve(with(firstApproval))
+	if by := request.Status.ApprovedBy; by == nil || by.User == "" || by.Time == nil || by.Time.Time.Before(started) {
+		t.Errorf("an approval that counts is recorded as %v, want its giver and a time not before %s", by, started)
 	}
 }

@@ -24,7 +24,11 @@ type UserError struct {
 
 // Error names the selector, the problem and the remedy.
 func (e *UserError) Error() string {
-	return fmt.Sprintf("resourceSelectors[%d] (%s): %s; %s", e.Selector, e.About, e.Problem, e.Remedy)
+	return fmt.Sprintf("%s: %s; %s", where(e.Selector, e.About), e.Problem, e.Remedy)
+}
+
+func where(index int, about string) string {
+	return fmt.Sprintf("resourceSelectors[%d] (%s)", index, about)
 }
 
 // IsUserError tells whether err is, or wraps, a UserError.
@@ -56,10 +60,19 @@ func (s Selector) Matches(name string, set map[string]string) bool {
 	return s.Labels.Matches(labels.Set(set))
 }
 
+// MayHaveFound tells whether an object could have been found by the selector, going by all that is known of it once it is
+// in a snapshot: its labels are not.
+func (s Selector) MayHaveFound(id placementv1.ResourceIdentifier) bool {
+	return id.Namespace == "" && id.Group == s.Kind.Group && id.Kind == s.Kind.Kind && (s.Name == "" || s.Name == id.Name)
+}
+
 // Mistake makes a UserError about the selector.
 func (s Selector) Mistake(problem, remedy string) *UserError {
 	return &UserError{Selector: s.Index, About: s.String(), Problem: problem, Remedy: remedy}
 }
+
+// Where says which selector of the placement it is, and describes it for a person.
+func (s Selector) Where() string { return where(s.Index, s.String()) }
 
 // String describes the selector for a person.
 func (s Selector) String() string {

@@ -81,7 +81,8 @@ func refusesPods(ctx context.Context, c client.Client) (bool, error) {
 	return apierrors.IsForbidden(err), ignoreForbidden(err)
 }
 
-// guardsApprovals approves and accepts a request, looks for the approver, and tries to take the approval back.
+// guardsApprovals tries to approve another generation of a request than its own, approves and accepts it, looks for the
+// approver, and tries to take the approval back.
 func guardsApprovals(ctx context.Context, c client.Client) (guarded bool, err error) {
 	request := &placementv1.ClusterApprovalRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"},
@@ -92,11 +93,21 @@ func guardsApprovals(ctx context.Context, c client.Client) (guarded bool, err er
 	}
 	defer func() { err = errors.Join(err, c.Delete(ctx, request)) }()
 	condition := func(conditionType string, status metav1.ConditionStatus) metav1.Condition {
-		return metav1.Condition{Type: conditionType, Status: status, Reason: "Probe", LastTransitionTime: metav1.Now()}
+		return metav1.Condition{
+			Type: conditionType, Status: status, Reason: "Probe", LastTransitionTime: metav1.Now(), ObservedGeneration: request.Generation,
+		}
+	}
+	elsewhere := condition(placementv1.ConditionApproved, metav1.ConditionTrue)
+	elsewhere.ObservedGeneration++
+	request.Status.Conditions = []metav1.Condition{elsewhere}
+	// For some seconds after a definition was installed the API server cannot yet apply policies to its kind, and says so.
+	if err := c.Status().Update(ctx, request); err == nil || apierrors.IsServiceUnavailable(err) {
+		return false, nil
+	} else if !apierrors.IsInvalid(err) {
+		return false, fmt.Errorf("approve another generation: %w", err)
 	}
 	accepted := condition(placementv1.ConditionApprovalAccepted, metav1.ConditionTrue)
 	request.Status.Conditions = []metav1.Condition{condition(placementv1.ConditionApproved, metav1.ConditionTrue), accepted}
-	// For some seconds after a definition was installed the API server cannot yet apply policies to its kind, and says so.
 	if err := c.Status().Update(ctx, request); apierrors.IsServiceUnavailable(err) {
 		return false, nil
 	} else if err != nil {

@@ -47,6 +47,20 @@ status:
   agentStatus: [{type: MemberAgent, lastReceivedHeartbeat: "2026-01-02T03:04:05Z"}]
 `,
 		},
+		"a status with amounts in all forms": {
+			Create:       cluster(""),
+			UpdateStatus: `status: {resourceUsage: {observationTime: "2026-01-02T03:04:05Z", capacity: {a: 1, b: "1", c: 1500m, d: 16Gi, e: "1e3", f: "12E6", g: 1E, h: "-1.5", i: ".5"}}}`,
+		},
+		"a status with an amount that Go cannot read": {
+			Create:       cluster(""),
+			UpdateStatus: `status: {resourceUsage: {capacity: {cpu: "1e1.5"}}}`,
+			Refused:      "capacity.cpu in body should match",
+		},
+		"a status with an amount of any size": {
+			Create:       cluster(""),
+			UpdateStatus: `status: {resourceUsage: {capacity: {cpu: "1e2147483649"}}}`,
+			Refused:      "capacity.cpu in body should match",
+		},
 		"a status with an amount that is none": {
 			Create:       cluster(""),
 			UpdateStatus: `status: {resourceUsage: {capacity: {cpu: many}}}`,
@@ -72,6 +86,7 @@ func TestMemberClusterName(t *testing.T) {
 
 func TestMemberClusterIdentity(t *testing.T) {
 	identity := func(fields string) string { return cluster("identity: {" + fields + "}") }
+	const systems = "identity.name must not be a user of Kubernetes' own, whose names begin with system:"
 	apitest.Run(t, hub, map[string]apitest.Case{
 		"a user":                         {Create: identity("kind: User, name: agent, apiGroup: rbac.authorization.k8s.io")},
 		"a service account":              {Create: identity("kind: ServiceAccount, name: agent, namespace: fleet-system")},
@@ -79,6 +94,16 @@ func TestMemberClusterIdentity(t *testing.T) {
 		"a service account of nowhere 2": {Create: identity(`kind: ServiceAccount, name: agent, namespace: ""`), Refused: "identity.namespace is required"},
 		"a group":                        {Create: identity("kind: Group, name: agents"), Refused: "identity.kind must be User or ServiceAccount"},
 		"nobody":                         {Create: identity(`kind: User, name: ""`), Refused: "identity.name is required"},
+		"a system user":                  {Create: identity(`kind: User, name: "system:admin"`), Refused: systems},
+		"a system group as a user":       {Create: identity(`kind: User, name: "system:masters"`), Refused: systems},
+		"a node":                         {Create: identity(`kind: User, name: "system:node:one"`), Refused: systems},
+		"a system group":                 {Create: identity(`kind: Group, name: "system:masters"`), Refused: "identity.kind must be User or ServiceAccount"},
+		"a service account as a user":    {Create: identity(`kind: User, name: "system:serviceaccount:fleet-system:agent"`)},
+		"one without a namespace":        {Create: identity(`kind: User, name: "system:serviceaccount:agent"`), Refused: systems},
+		"all service accounts":           {Create: identity(`kind: User, name: "system:serviceaccounts"`), Refused: systems},
+		"a user with a colon":            {Create: identity(`kind: User, name: "oidc:jane@example.com"`)},
+		"a service account's full name":  {Create: identity(`kind: ServiceAccount, name: "system:serviceaccount:a:b", namespace: a`), Refused: "identity.name must be the service account's own name"},
+		"becoming a system user":         {Create: identity("kind: User, name: agent"), Update: `spec: {identity: {name: "system:admin"}}`, Refused: systems},
 		"no kind":                        {Create: identity("name: agent"), Refused: "spec.identity.kind: Required value"},
 	})
 }

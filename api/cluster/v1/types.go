@@ -20,11 +20,14 @@ const (
 // MemberClusterSpec says how a cluster belongs to the fleet.
 type MemberClusterSpec struct {
 	// identity is the hub user or service account that the cluster's agent signs in as. Leave it out to let the agent join
-	// with a bootstrap token and a certificate of its own, which names this very MemberCluster.
+	// with a bootstrap token and a certificate of its own, which names this very MemberCluster. Users whose names begin with
+	// system: are Kubernetes' own; of those, only service accounts may be named.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.kind in ['User', 'ServiceAccount']",message="identity.kind must be User or ServiceAccount"
 	// +kubebuilder:validation:XValidation:rule="size(self.name) > 0",message="identity.name is required"
 	// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || (has(self.__namespace__) && size(self.__namespace__) > 0)",message="identity.namespace is required when identity.kind is ServiceAccount"
+	// +kubebuilder:validation:XValidation:rule="self.kind != 'User' || !self.name.startsWith('system:') || self.name.matches('^system:serviceaccount:[-a-z0-9]+:[-.a-z0-9]+$')",message="identity.name must not be a user of Kubernetes' own, whose names begin with system:, since that user would be given the cluster's rights; name a user of the agent's own, or a service account as system:serviceaccount:<namespace>:<name>"
+	// +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || self.name.matches('^[-.a-z0-9]*$')",message="identity.name must be the service account's own name, such as agent; its namespace goes into identity.namespace"
 	Identity *rbacv1.Subject `json:"identity,omitempty"`
 	// heartbeatPeriodSeconds is how often the agent gives a sign of life, in seconds; 1 to 600, default 60. After three
 	// periods without one the cluster's health is unknown.

@@ -133,6 +133,9 @@ func TestResourceSelector(t *testing.T) {
 			Create:  selecting(`{group: "", version: v1, kind: Namespace, name: web, labelSelector: {}}`),
 			Refused: both,
 		},
+		"an empty name is none: all of the kind": {
+			Create: selecting(`{group: "", version: v1, kind: Namespace, name: ""}`),
+		},
 		"an empty name leaves room for labels": {
 			Create: selecting(`{group: "", version: v1, kind: Namespace, name: "", labelSelector: {}}`),
 		},

@@ -71,7 +71,8 @@ type ResourceSelector struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// name selects one object. It excludes labelSelector.
+	// name selects one object. It excludes labelSelector. An empty name is as good as none: without a labelSelector either, all
+	// objects of the kind are selected, so that one of kind Namespace takes every namespace that is not reserved.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`

@@ -57,8 +57,9 @@ func TestClusterStagedUpdateStrategy(t *testing.T) {
 		"a stage without a name":      {Create: stages("{labelSelector: {}}"), Refused: "stages[0].name: Required value"},
 		"a name of 63 characters":     {Create: stages("{name: " + strings.Repeat("s", 63) + "}")},
 		"a name of 64 characters":     {Create: stages("{name: " + strings.Repeat("s", 64) + "}"), Refused: "may not be more than 63"},
-		"a name with a dash":          {Create: stages("{name: us-east}"), Refused: "stages[0].name in body should match"},
-		"a name with a capital":       {Create: stages("{name: Canary}"), Refused: "stages[0].name in body should match"},
+		"a name with a dash":          {Create: stages("{name: us-east}"), Refused: "a stage's name must be lower-case letters and digits only, such as canary or useast1; it can have no dash"},
+		"a name with a capital":       {Create: stages("{name: Canary}"), Refused: "a stage's name must be lower-case letters and digits only"},
+		"an empty name":               {Create: stages(`{name: ""}`), Refused: "a stage's name must be lower-case letters and digits only"},
 		"a sorting key with a domain": {Create: stage("sortingLabelKey: example.com/order")},
 		"an empty sorting key":        {Create: stage(`sortingLabelKey: ""`), Refused: "should be at least 1 chars long"},
 		"a sorting key that is none":  {Create: stage(`sortingLabelKey: "no key"`), Refused: "sortingLabelKey must be a label key"},
@@ -78,6 +79,7 @@ func TestClusterStagedUpdateStrategy(t *testing.T) {
 }
 
 func TestMaxConcurrency(t *testing.T) {
+	const form = "maxConcurrency must be a number of clusters without quotes, such as 2, or a whole percentage from 1% to 100%, such as 50%"
 	cases := map[string]apitest.Case{
 		"absent": {Create: stages("{name: canary}")},
 	}
@@ -88,12 +90,14 @@ func TestMaxConcurrency(t *testing.T) {
 		"0":           "maxConcurrency must be at least 1",
 		"-1":          "maxConcurrency must be at least 1",
 		"99999999999": "maxConcurrency must be at most 1000000",
-		"0%":          "maxConcurrency in body should match",
-		"101%":        "maxConcurrency in body should match",
-		"1.5%":        "maxConcurrency in body should match",
-		"half":        "maxConcurrency in body should match",
-		`"5"`:         "maxConcurrency in body should match",
-		"01%":         "maxConcurrency in body should match",
+		"0%":          form,
+		"101%":        form,
+		"1.5%":        form,
+		"half":        form,
+		`""`:          form,
+		"1e30":        "must be of type integer,string",
+		`"5"`:         form,
+		"01%":         form,
 		"1.5":         "must be of type integer,string",
 		"[1, 2]":      "must be of type integer,string",
 	} {
@@ -136,21 +140,30 @@ func TestStageTasks(t *testing.T) {
 }
 
 func TestWaitTime(t *testing.T) {
+	const (
+		form = "waitTime must be hours, minutes and seconds, each a number and its unit h, m or s, such as 1h30m, 90s or 1.5h; a day is 24h"
+		most = "waitTime must be more than zero and at most 87600h, which is ten years; to wait for somebody's word, use a task of type Approval"
+	)
 	cases := map[string]apitest.Case{}
-	for _, accepted := range []string{"1s", "90s", "1m", "1h30m", "1h0m5s", "1.5h", "0h1m"} {
+	for _, accepted := range []string{"1s", "90s", "1m", "1h30m", "1h0m5s", "1.5h", "0h1m", "87600h", "604800s", "0.33333333h"} {
 		cases[accepted] = apitest.Case{Create: stage("afterStageTasks: [{type: TimedWait, waitTime: " + accepted + "}]")}
 	}
 	for value, refused := range map[string]string{
-		"0s":       "waitTime must be more than zero",
-		"0h0m":     "waitTime must be more than zero",
-		`"0"`:      "waitTime in body should match",
-		"1d":       "waitTime in body should match",
-		"100ms":    "waitTime in body should match",
-		"-1m":      "waitTime in body should match",
-		"1 m":      "waitTime in body should match",
-		`""`:       "waitTime in body should match",
+		"0s":       most,
+		"0h0m":     most,
+		`"0"`:      form,
+		"1d":       form,
+		"100ms":    form,
+		"-1m":      form,
+		"1 m":      form,
+		`""`:       form,
 		"60":       "must be of type string",
-		"9999999h": "waitTime",
+		"9999999h": most,
+		"87601h":   most,
+		// More than Go, and than CEL, can hold.
+		"99999999999999999999h": most,
+		"1m99999999999999m":     most,
+		"99999999999999.5s":     most,
 	} {
 		cases[value] = apitest.Case{Create: stage("afterStageTasks: [{type: TimedWait, waitTime: " + value + "}]"), Refused: refused}
 	}

@@ -31,7 +31,7 @@ type StageConfig struct {
 	// name identifies the stage; at most 63 lower-case letters and digits. Approval requests are named by run and stage:
 	// without dashes, two stages of two runs never share a request's name.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern="^[a-z0-9]+$"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="a stage's name must be lower-case letters and digits only, such as canary or useast1; it can have no dash, since approval requests are named by run and stage"
 	Name string `json:"name"`
 	// labelSelector chooses the stage's clusters by their labels. Absent it chooses none, empty all.
 	// +optional
@@ -48,9 +48,10 @@ type StageConfig struct {
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="maxConcurrency must be at least 1"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxConcurrency must be at most 1000000"
-	// +kubebuilder:validation:Pattern="^(100|[1-9][0-9]?)%$"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^(100|[1-9][0-9]?)%$')",message="maxConcurrency must be a number of clusters without quotes, such as 2, or a whole percentage from 1% to 100%, such as 50%"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
 	// beforeStageTasks hold the stage's first cluster back; at most one Approval.
 	// +optional
@@ -73,13 +74,13 @@ type StageConfig struct {
 type StageTask struct {
 	// type is TimedWait or Approval.
 	Type StageTaskType `json:"type"`
-	// waitTime is how long a TimedWait lasts, in hours, minutes and seconds, such as 1h30m; more than zero. Only for
-	// TimedWait, and required there.
+	// waitTime is how long a TimedWait lasts, in hours, minutes and seconds, such as 1h30m; more than zero, and at most 87600h.
+	// Only for TimedWait, and required there.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern="^([0-9]+(\\.[0-9]+)?(s|m|h))+$"
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="waitTime must be more than zero"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?[hms])+$')",message="waitTime must be hours, minutes and seconds, each a number and its unit h, m or s, such as 1h30m, 90s or 1.5h; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?[hms])+$') || (!self.matches('(^|[hms])([0-9]{6,}([.][0-9]+)?h|[0-9]{8,}([.][0-9]+)?m|[0-9]{10,}([.][0-9]+)?s)') && duration(self) > duration('0s') && duration(self) <= duration('87600h'))",message="waitTime must be more than zero and at most 87600h, which is ten years; to wait for somebody's word, use a task of type Approval"
 	WaitTime *metav1.Duration `json:"waitTime,omitempty"`
 }
 
@@ -149,7 +150,7 @@ type UpdateRunStatus struct {
 	PolicySnapshotIndexUsed string `json:"policySnapshotIndexUsed,omitempty"`
 	// policyObservedClusterCount is the number of clusters to be updated.
 	// +optional
-	PolicyObservedClusterCount int `json:"policyObservedClusterCount,omitempty"`
+	PolicyObservedClusterCount int32 `json:"policyObservedClusterCount,omitempty"`
 	// resourceSnapshotIndexUsed is the index of the resource snapshot that the run rolls out.
 	// +optional
 	ResourceSnapshotIndexUsed string `json:"resourceSnapshotIndexUsed,omitempty"`
@@ -305,13 +306,14 @@ type ApprovalRequestSpec struct {
 
 // ApprovalRequestStatus tells whether it was approved.
 type ApprovalRequestStatus struct {
-	// conditions are Approved, which people set, and ApprovalAccepted, which the run sets.
+	// conditions are Approved, which people set, and ApprovalAccepted, which the run sets. Approved must carry the request's
+	// metadata.generation as its observedGeneration.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// approvedBy is who set Approved to True, and when. The API server fills it in from the request; what a client
-	// writes here is replaced.
+	// approvedBy is who gave the approval that counts, and when. The API server fills it in from the request and its own
+	// clock; what a client writes here is replaced.
 	// +optional
 	ApprovedBy *Approver `json:"approvedBy,omitempty"`
 }
@@ -320,7 +322,8 @@ type ApprovalRequestStatus struct {
 type Approver struct {
 	// user is the name that the API server authenticated.
 	User string `json:"user"`
-	// time is the transition time that the approval carries.
+	// time is when the API server took the approval in, by its own clock: not the lastTransitionTime that the approval
+	// carries, which the client chose.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }

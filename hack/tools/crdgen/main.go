@@ -2,7 +2,8 @@
 // to config/crd: those of the hub in one folder, those of members in another. Per definition it
 //
 //   - adds v1beta1, served and not stored, with the very schema, columns and subresources of v1 (conversion None);
-//   - gives every label selector the rules of a label selector, which the Go type does not carry.
+//   - gives every label selector the rules of a label selector, which the Go type does not carry;
+//   - lets no time and no quantity through that Go could not read again.
 //
 // `make generate` calls it.
 package main
@@ -85,6 +86,7 @@ func finish(content []byte) (side string, finished []byte, err error) {
 		delete(v1, "subresources")
 	}
 	tightenSelectors(object(v1, "schema", "openAPIV3Schema"))
+	tightenValues(object(v1, "schema", "openAPIV3Schema"))
 	spec["versions"] = []any{v1, asV1beta1(v1)}
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	side = "hub"

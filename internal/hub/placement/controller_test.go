@@ -117,6 +117,30 @@ func TestKindAddedLater(t *testing.T) {
 	f.Eventually(f.condition("later-rolling", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
 }
 
+// TestSelectorsThatFindNothing: that nothing is placed for a selector is no failure, but it is said.
+func TestSelectorsThatFindNothing(t *testing.T) {
+	f := newFleet(t, "none1")
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: there}}`)
+	labelled := placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "nobody"}}}
+	f.place("none", rolling, namespaceSelector("absent"), labelled)
+	f.place("some", rolling, namespaceSelector("there"), namespaceSelector("missing"))
+	scheduled := func(name string) func() string { return func() string { return f.message(name, "Scheduled") } }
+	const all = `; nothing is placed, since nothing on the hub is selected by resourceSelectors[0] (v1 Namespace "absent"), resourceSelectors[1] (v1 Namespace with labels team=nobody): create what they are to select, or correct them`
+	f.Eventually(scheduled("none")).WithTimeout(patience).Should(HaveSuffix(all))
+	const one = `nothing on the hub is selected by resourceSelectors[1] (v1 Namespace "missing"): create what they are to select, or correct them`
+	f.Eventually(scheduled("some")).WithTimeout(patience).Should(HaveSuffix("; " + one))
+	for _, name := range []string{"none", "some"} {
+		f.Eventually(f.condition(name, "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+		if got := f.condition(name, "Scheduled")(); got != "True/SchedulingPolicyFulfilled" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	f.Eventually(func() []string { return f.notesOf("some", controller.EventSelectorsFoundNothing) }).WithTimeout(patience).
+		Should(Equal([]string{"N" + one[1:]}))
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: missing}}`)
+	f.Eventually(scheduled("some")).WithTimeout(patience).ShouldNot(ContainSubstring("nothing"))
+}
+
 func TestRollingUpdate(t *testing.T) {
 	f := newFleet(t, "roll1", "roll2", "roll3")
 	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: roll}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: roll}, data: {key: value1}}`)
@@ -387,4 +411,18 @@ func TestOrphanedBinding(t *testing.T) {
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(placed), placed); err != nil || !placed.DeletionTimestamp.IsZero() {
 		t.Errorf("a binding through which something was placed: %v, deleted %v", err, placed.DeletionTimestamp)
 	}
+}
+
+// notesOf are the notes of the events with a reason on a placement.
+func (f *fleet) notesOf(name, reason string) []string {
+	f.t.Helper()
+	var list eventsv1.EventList
+	f.Expect(f.List(f.t.Context(), &list)).To(Succeed())
+	var notes []string
+	for i := range list.Items {
+		if list.Items[i].Regarding.Name == name && list.Items[i].Reason == reason {
+			notes = append(notes, list.Items[i].Note)
+		}
+	}
+	return notes
 }

@@ -51,7 +51,7 @@ func (c *Controller) evaluate(ctx context.Context, key model.Key, p placementv1.
 	interest.Roots, interest.Selecting = m.roots, false
 	interest.Unresolved, interest.Catalogue = err != nil, selected.Catalogue
 	c.Watches.Set(key, interest)
-	m.evaluated = p.GetGeneration()
+	m.evaluated, m.unmatched = p.GetGeneration(), selected.Unmatched
 	return c.judge(ctx, m, err)
 }
 

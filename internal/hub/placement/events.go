@@ -18,6 +18,8 @@ const (
 	EventAvailable        = "PlacementAvailable"
 	// EventRolloutCompleted: all clusters have all of one resource snapshot.
 	EventRolloutCompleted = "PlacementRolloutCompleted"
+	// EventSelectorsFoundNothing: selectors of the placement find nothing, so that nothing is placed for them.
+	EventSelectorsFoundNothing = "PlacementSelectorsFoundNothing"
 	// EventRemovalWaiting: the placement was deleted and waits for clusters to remove what was placed there.
 	EventRemovalWaiting = "PlacementRemovalWaiting"
 	// EventFinalizerRemoved: all that belonged to the placement is gone.
@@ -44,6 +46,7 @@ var milestones = []struct{ condition, reason string }{
 // all clusters are on it: while a run moves them one by one, conditions come and go with each.
 func (c *Controller) tell(p placementv1.PlacementObject, before, after *placementv1.PlacementStatus, m *memory) {
 	c.tellProblem(p, before, after)
+	c.tellFoundNothing(p, before, after, m)
 	index := after.ObservedResourceIndex
 	if index == "" {
 		return
@@ -74,6 +77,17 @@ func (c *Controller) tellProblem(p placementv1.PlacementObject, before, after *p
 	}
 	if was := meta.FindStatusCondition(before.Conditions, kind); was == nil || was.Reason != now.Reason {
 		c.event(p, corev1.EventTypeWarning, now.Reason, now.Message)
+	}
+}
+
+// tellFoundNothing warns of selectors that find nothing, once the status has come to say so.
+func (c *Controller) tellFoundNothing(p placementv1.PlacementObject, before, after *placementv1.PlacementStatus, m *memory) {
+	says := func(status *placementv1.PlacementStatus) bool {
+		scheduled := meta.FindStatusCondition(status.Conditions, c.Kinds.ConditionPrefix+placementv1.ConditionScheduled)
+		return scheduled != nil && strings.Contains(scheduled.Message, m.foundNothing)
+	}
+	if m.foundNothing != "" && says(after) && !says(before) {
+		c.event(p, corev1.EventTypeWarning, EventSelectorsFoundNothing, strings.ToUpper(m.foundNothing[:1])+m.foundNothing[1:])
 	}
 }
 

@@ -18,6 +18,10 @@ type memory struct {
 	touched, evaluated int64
 	// problem is what was wrong with the last evaluation; nil if nothing was.
 	problem *rollup.Problem
+	// unmatched are the selectors that found nothing in it.
+	unmatched []model.Selector
+	// foundNothing is what the status says of selectors that find nothing.
+	foundNothing string
 	// failures counts the evaluations in a row that could not read everything; retry is when to try again.
 	failures int
 	retry    time.Time

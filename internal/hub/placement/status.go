@@ -34,7 +34,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if after := m.written.Add(statusPeriod).Sub(now); after > 0 {
 		return after, nil
 	}
-	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: m.problem, Now: now}
+	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: m.problem, Unmatched: m.unmatched, Now: now}
 	groups, err := c.observe(ctx, key, p, &in)
 	if err != nil {
 		return 0, err
@@ -47,6 +47,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	}
 	c.describe(ctx, p, &in)
 	status := rollup.Status(in)
+	m.foundNothing = rollup.FoundNothing(in)
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}

@@ -35,6 +35,8 @@ type Selection struct {
 	// Roots are the names of the objects that selectors found, by kind: cluster-scoped objects and namespaces, but not
 	// what is in those.
 	Roots map[schema.GroupKind][]string
+	// Unmatched are the selectors that found nothing.
+	Unmatched []placement.Selector
 	// Catalogue stands for the state of the hub's API that the selection was made on.
 	Catalogue uint64
 
@@ -83,6 +85,7 @@ func (s *Selector) Select(ctx context.Context, p placementv1.PlacementObject) (*
 		kind := root.GroupVersionKind().GroupKind()
 		selection.Roots[kind] = append(selection.Roots[kind], root.GetName())
 	}
+	selection.Unmatched = unmatched(targets.selectors, roots)
 	objects := roots
 	if len(selection.Namespaces()) > 0 {
 		content, err := s.readContent(ctx, targets.catalogue, roots)
@@ -159,6 +162,15 @@ func (s *Selector) readRoots(ctx context.Context, t *targets) ([]found, error) {
 		}
 	}
 	return roots, nil
+}
+
+// unmatched returns the selectors that none of the roots was found by.
+func unmatched(selectors []placement.Selector, roots []found) []placement.Selector {
+	matched := map[int]bool{}
+	for _, root := range roots {
+		matched[root.selector.Index] = true
+	}
+	return slices.DeleteFunc(slices.Clone(selectors), func(s placement.Selector) bool { return matched[s.Index] })
 }
 
 func (s *Selector) readRoot(ctx context.Context, selector placement.Selector, r resource) ([]found, error) {

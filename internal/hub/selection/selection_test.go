@@ -118,14 +118,26 @@ func TestSelectors(t *testing.T) {
 	cases := map[string]struct {
 		selectors []placementv1.ResourceSelector
 		want      []string
-		wantError string // a UserError with this text
+		unmatched []string // the selectors that found nothing
+		wantError string   // a UserError with this text
 	}{
 		"cluster-scoped objects by name and label": {
 			selectors: []placementv1.ResourceSelector{with(role, "", pick), {Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass", Name: "high"}},
 			want:      []string{"v1 PriorityClass.scheduling.k8s.io high", "v1 ClusterRole.rbac.authorization.k8s.io reader"},
 		},
-		"an object that is being deleted": {selectors: []placementv1.ResourceSelector{with(role, "going", nil)}},
-		"an object that does not exist":   {selectors: []placementv1.ResourceSelector{with(role, "nobody", nil), namespaceSelector("nowhere")}},
+		"an object that is being deleted": {
+			selectors: []placementv1.ResourceSelector{with(role, "going", nil)},
+			unmatched: []string{`resourceSelectors[0] (rbac.authorization.k8s.io/v1 ClusterRole "going")`},
+		},
+		"an object that does not exist": {
+			selectors: []placementv1.ResourceSelector{with(role, "nobody", nil), namespaceSelector("nowhere")},
+			unmatched: []string{`resourceSelectors[0] (rbac.authorization.k8s.io/v1 ClusterRole "nobody")`, `resourceSelectors[1] (v1 Namespace "nowhere")`},
+		},
+		"labels that no object has, beside some that one has": {
+			selectors: []placementv1.ResourceSelector{with(role, "", pick), with(role, "", &metav1.LabelSelector{MatchLabels: map[string]string{"pick": "no"}})},
+			want:      []string{"v1 ClusterRole.rbac.authorization.k8s.io reader"},
+			unmatched: []string{"resourceSelectors[1] (rbac.authorization.k8s.io/v1 ClusterRole with labels pick=no)"},
+		},
 		"reserved namespaces among those with a label": {
 			selectors: []placementv1.ResourceSelector{{Version: "v1", Kind: "Namespace", LabelSelector: pick}},
 			want:      []string{"v1 Namespace one"},
@@ -163,6 +175,13 @@ func TestSelectors(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, described(selected)); diff != "" {
 				t.Errorf("unexpected selection (-want +got):\n%s", diff)
+			}
+			var unmatched []string
+			for _, s := range selected.Unmatched {
+				unmatched = append(unmatched, s.Where())
+			}
+			if diff := cmp.Diff(tc.unmatched, unmatched); diff != "" {
+				t.Errorf("unexpected selectors that found nothing (-want +got):\n%s", diff)
 			}
 		})
 	}

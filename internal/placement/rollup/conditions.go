@@ -69,6 +69,11 @@ var texts = map[string]text{
 // conditions are the placement's own: Scheduled, and then the chain over all clusters up to the first that is not True.
 func (r *rollup) conditions(observedIndex string) []metav1.Condition {
 	scheduled := r.placementScheduled()
+	if r.Problem == nil && scheduled.Status != metav1.ConditionUnknown {
+		if nothing := r.foundNothing(observedIndex); nothing != "" {
+			scheduled.Message += "; " + nothing
+		}
+	}
 	conditions := []metav1.Condition{r.finish(scheduled)}
 	known := scheduled.Status == metav1.ConditionTrue || scheduled.Reason == placementv1.ReasonSchedulingPolicyUnfulfilled
 	if !known || len(r.clusters) == 0 {

@@ -110,3 +110,21 @@ func rows(status placementv1.PlacementStatus) []string {
 	}
 	return lines
 }
+
+// threeSelectors gives a placement selectors by name, by label, and by another name.
+func threeSelectors(p placementv1.PlacementObject) placementv1.PlacementObject {
+	p.PlacementSpec().ResourceSelectors = []placementv1.ResourceSelector{
+		{Version: "v1", Kind: "Namespace", Name: "one"},
+		{Group: "apps.example.com", Version: "v1", Kind: "Widget", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
+		{Version: "v1", Kind: "Namespace", Name: "two"},
+	}
+	return p
+}
+
+func selectors(p placementv1.PlacementObject) []placement.Selector {
+	parsed, err := placement.ParseSelectors(p.PlacementSpec().ResourceSelectors, placement.Rules{})
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+}

@@ -27,6 +27,9 @@ type Input struct {
 	Latest *Revision
 	// Problem is what keeps the hub from knowing what is selected; nil while it knows.
 	Problem *Problem
+	// Unmatched are the selectors that now find nothing on the hub, where that is known: not where update runs move the
+	// clusters.
+	Unmatched []placement.Selector
 	// Selected are the contents of the resource snapshot that ObservedIndex names.
 	Selected Selected
 	// Now is the time of transitions.

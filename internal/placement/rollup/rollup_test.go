@@ -94,6 +94,57 @@ func TestStatus(t *testing.T) {
 			wantRows:    []string{"z@ Scheduled=True/Scheduled RolloutStarted=Unknown/RolloutControlledByExternalController", done("a@2")},
 			wantSummary: placementv1.ClusterSummary{Selected: 2, Available: 1, ByResourceIndex: counts("2", 1)},
 		},
+		"selectors that find nothing": {
+			strategy: rolling,
+			change: func(in *rollup.Input) {
+				in.Unmatched = selectors(threeSelectors(in.Placement))[1:2]
+				in.Latest = &rollup.Revision{Index: 0}
+			},
+			wantConditions: []string{`Scheduled=True/SchedulingPolicyFulfilled: found all; nothing on the hub is selected by resourceSelectors[1] (apps.example.com/v1 Widget with labels a=b): create what they are to select, or correct them`},
+			wantIndex:      "0",
+		},
+		"selectors of which it is not known what they find": {
+			strategy: rolling,
+			change: func(in *rollup.Input) {
+				in.Unmatched = selectors(threeSelectors(in.Placement))
+				in.Problem = &rollup.Problem{Status: metav1.ConditionUnknown, Reason: placementv1.ReasonResourceSelectionIncomplete, Message: "unread"}
+			},
+			wantConditions: []string{"Scheduled=Unknown/ResourceSelectionIncomplete: unread"},
+		},
+		"external, selectors of which there is nothing in the snapshot": {
+			strategy: external,
+			bindings: []placementv1.BindingObject{binding("a", "on1", synced[0])},
+			change: func(in *rollup.Input) {
+				threeSelectors(in.Placement)
+				in.Selected = rollup.Selected{Count: 2, Resources: []placementv1.ResourceIdentifier{
+					{Version: "v1", Kind: "Namespace", Name: "two"}, {Version: "v1", Kind: "Namespace", Name: "one", Namespace: "two"},
+				}}
+			},
+			wantConditions: []string{
+				`Scheduled=True/SchedulingPolicyFulfilled: found all; nothing in resource snapshot 1 is selected by resourceSelectors[0] (v1 Namespace "one"), resourceSelectors[1] (apps.example.com/v1 Widget with labels a=b): create what they are to select, or correct them, and make a ClusterStagedUpdateRun without resourceSnapshotIndex`,
+				"RolloutStarted=True/RolloutStarted: All 1 cluster(s) start rolling out resource snapshot 1",
+				"Overridden=Unknown/OverriddenPending: There are still 1 cluster(s) in the process of computing overrides: a",
+			},
+			wantRows:    []string{"a@1 Scheduled=True/Scheduled RolloutStarted=True/RolloutStarted Overridden=Unknown/OverriddenPending"},
+			wantIndex:   "1",
+			wantSummary: placementv1.ClusterSummary{Selected: 1, ByResourceIndex: counts("1", 1)},
+		},
+		"external, a snapshot with more than the status lists": {
+			strategy: external,
+			bindings: []placementv1.BindingObject{binding("a", "on1", synced[0])},
+			change: func(in *rollup.Input) {
+				threeSelectors(in.Placement)
+				in.Selected = rollup.Selected{Count: 2, Resources: []placementv1.ResourceIdentifier{{Version: "v1", Kind: "Namespace", Name: "two"}}}
+			},
+			wantConditions: []string{
+				"Scheduled=True/SchedulingPolicyFulfilled: found all",
+				"RolloutStarted=True/RolloutStarted: All 1 cluster(s) start rolling out resource snapshot 1",
+				"Overridden=Unknown/OverriddenPending: There are still 1 cluster(s) in the process of computing overrides: a",
+			},
+			wantRows:    []string{"a@1 Scheduled=True/Scheduled RolloutStarted=True/RolloutStarted Overridden=Unknown/OverriddenPending"},
+			wantIndex:   "1",
+			wantSummary: placementv1.ClusterSummary{Selected: 1, ByResourceIndex: counts("1", 1)},
+		},
 		"external, all on one snapshot, which is empty": {
 			strategy: external,
 			bindings: []placementv1.BindingObject{binding("a", "on1", "done")},

@@ -57,7 +57,7 @@ func turned(before, after *placementv1.UpdateRunStatus, conditionType string) *m
 
 func startedMessage(status *placementv1.UpdateRunStatus) string {
 	return fmt.Sprintf("Started to roll resource snapshot %s out to %s in %d stages", status.ResourceSnapshotIndexUsed,
-		clusters(status.PolicyObservedClusterCount), len(status.StagesStatus))
+		clusters(int(status.PolicyObservedClusterCount)), len(status.StagesStatus))
 }
 
 // approvals tells of requests that were approved.

@@ -94,7 +94,7 @@ func MakePlan(in PlanInput) Plan {
 	}
 	status := placementv1.UpdateRunStatus{
 		PolicySnapshotIndexUsed:      policy.GetLabels()[placementv1.LabelPolicyIndex],
-		PolicyObservedClusterCount:   len(chosen),
+		PolicyObservedClusterCount:   int32(len(chosen)), //nolint:gosec // a fleet has fewer than 2^31 clusters
 		StagedUpdateStrategySnapshot: in.Strategy.DeepCopy(),
 		StagesStatus:                 stages,
 		DeletionStageStatus:          newStage(placementv1.DeletionStageName, dropped),
