@@ -22,6 +22,7 @@ const (
 	certificateBlock = "CERTIFICATE"
 	keyBlock         = "PRIVATE KEY"
 	pendingBlock     = "PENDING PRIVATE KEY"
+	tokenBlock       = "TOKEN"
 )
 
 // Credentials are what an agent keeps: its certificate with the key, and the key of a certificate that it has asked for, so
@@ -30,6 +31,8 @@ type Credentials struct {
 	Certificate []byte // PEM, with the chain
 	Key         []byte // PKCS #8, DER
 	Pending     []byte // PKCS #8, DER
+	// Token is a service account's token that the agent renewed, where it signs in with one.
+	Token []byte
 }
 
 // encode writes credentials as one bundle, so that they are always stored whole.
@@ -42,6 +45,9 @@ func (c *Credentials) encode() []byte {
 	}
 	if len(c.Pending) > 0 {
 		out.Write(pem.EncodeToMemory(&pem.Block{Type: pendingBlock, Bytes: c.Pending}))
+	}
+	if len(c.Token) > 0 {
+		out.Write(pem.EncodeToMemory(&pem.Block{Type: tokenBlock, Bytes: c.Token}))
 	}
 	return out.Bytes()
 }
@@ -57,6 +63,8 @@ func decode(bundle []byte) *Credentials {
 			c.Key = block.Bytes
 		case pendingBlock:
 			c.Pending = block.Bytes
+		case tokenBlock:
+			c.Token = block.Bytes
 		}
 	}
 	return c

@@ -12,13 +12,16 @@ import (
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -48,9 +51,10 @@ type Options struct {
 	HubCA  []byte
 	// BootstrapTokenFile holds a token that is good for one certificate. It is read only when one is needed.
 	BootstrapTokenFile string
-	// TokenFile, if set, holds the token to sign in with, instead of a certificate. It is read again every minute.
+	// TokenFile, if set, holds the token to sign in with, instead of a certificate. It is read again every minute. The agent
+	// renews a service account's token itself, where the hub lets it.
 	TokenFile string
-	// Store keeps the certificate.
+	// Store keeps the certificate, and a token that was renewed.
 	Store Store
 	// Life is how long a certificate is asked to live. Default: 7 days.
 	Life  time.Duration
@@ -62,6 +66,8 @@ type Options struct {
 type Identity struct {
 	Options
 	wire        *wire
+	tokens      tokens
+	tokenGiven  []byte // what was read from the token file last
 	changed     chan struct{}
 	credentials *Credentials
 	toldLast    time.Time
@@ -80,16 +86,18 @@ func New(o Options) (*Identity, error) {
 			return nil, errors.New("the hub's CA file holds no certificate in PEM")
 		}
 	}
-	if o.TokenFile == "" && o.Store == nil {
-		return nil, errors.New("there is nowhere to keep the agent's certificate")
+	if o.Store == nil {
+		return nil, errors.New("there is nowhere to keep the agent's credentials")
 	}
 	return &Identity{Options: o, wire: newWire(o.Cluster, roots), changed: make(chan struct{}, 1), credentials: &Credentials{}}, nil
 }
 
-// Config signs in as the agent. It stays valid when the certificate is renewed.
+// Config signs in as the agent. It stays valid when the certificate or the token is renewed.
 func (i *Identity) Config() *rest.Config {
 	if i.TokenFile != "" {
-		return &rest.Config{Host: i.HubURL, BearerTokenFile: i.TokenFile, TLSClientConfig: rest.TLSClientConfig{CAData: i.HubCA}}
+		return &rest.Config{
+			Host: i.HubURL, TLSClientConfig: rest.TLSClientConfig{CAData: i.HubCA}, WrapTransport: transport.TokenSourceWrapTransport(&i.tokens),
+		}
 	}
 	return &rest.Config{Host: i.HubURL, Transport: i.wire}
 }
@@ -100,10 +108,7 @@ func (i *Identity) Changed() <-chan struct{} { return i.changed }
 // Establish returns once the agent can sign in. Until then it tries, and logs what is in the way.
 func (i *Identity) Establish(ctx context.Context) error {
 	if i.TokenFile != "" {
-		return i.persist(ctx, "read the token file", func(context.Context) error {
-			_, err := readToken(i.TokenFile)
-			return err
-		})
+		return i.persist(ctx, "take up the token", i.takeToken)
 	}
 	if err := i.persist(ctx, "load the agent's certificate", i.load); err != nil {
 		return err
@@ -281,12 +286,13 @@ func (i *Identity) membership(ctx context.Context, hub client.Client) (types.UID
 // hub makes a client that knows just the kinds that are needed to join.
 func (i *Identity) hub(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1.AddToScheme(scheme), certificatesv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register API types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil) // so that nothing need be discovered
 	mapper.Add(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), meta.RESTScopeRoot)
 	mapper.Add(clusterv1.GroupVersion.WithKind("InternalMemberCluster"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the hub: %w", err)
@@ -296,7 +302,7 @@ func (i *Identity) hub(config *rest.Config) (client.WithWatch, error) {
 
 func readToken(file string) (string, error) {
 	if file == "" {
-		return "", errors.New("a bootstrap token is needed, and no --bootstrap-token-file is given")
+		return "", errors.New("a token is needed, and neither --bootstrap-token-file nor --token-file is given")
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -298,7 +298,7 @@ func TestRefusedCertificate(t *testing.T) {
 func TestTokenFile(t *testing.T) {
 	h, dir, l := newHub(t, "token"), t.TempDir(), &log{}
 	o := h.options(dir, clock.RealClock{}, l)
-	o.BootstrapTokenFile, o.TokenFile, o.Store = "", filepath.Join(dir, "identity"), nil
+	o.BootstrapTokenFile, o.TokenFile = "", filepath.Join(dir, "identity")
 	i, done := establish(t, t.Context(), o)
 	eventually(t, "it waits for the token", func() bool { return strings.Contains(l.text(), "no such file") })
 	h.writeToken(o.TokenFile)

@@ -29,10 +29,10 @@ type schedule struct {
 }
 
 // Run renews the certificate in time, and joins anew when the hub does not accept it any more and there is a token to do so
-// with. It returns when ctx ends.
+// with. A token it keeps fresh likewise. It returns when ctx ends.
 func (i *Identity) Run(ctx context.Context) error {
 	if i.TokenFile != "" {
-		<-ctx.Done()
+		i.keepToken(ctx)
 		return nil
 	}
 	s := schedule{renew: i.wire.current.Load().renewAt(), pause: shortestRenewal}
