@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	fleet = &quickstart.Fleet{
 		Root: framework.Root(), Dir: filepath.Join(framework.Root(), ".sandbox-e2e"), Members: 3, HeartbeatSeconds: 2, Out: os.Stderr,
+		HubArgs: []string{"--skipped-namespaces", "skipped"},
 	}
 	if os.Getenv("E2E_KEEP") == "" {
 		defer func() {
