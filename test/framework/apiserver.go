@@ -119,6 +119,9 @@ func start(definitions string) (config *rest.Config, stop func() error, err erro
 		BinaryAssetsDirectory: assets,
 		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", definitions)},
 		ErrorIfCRDPathMissing: true,
+		// Its own 20 seconds are not enough on a machine that is busy with other tests.
+		ControlPlaneStartTimeout: Patience,
+		ControlPlaneStopTimeout:  Patience,
 	}
 	config, err = env.Start()
 	if err != nil {
