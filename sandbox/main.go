@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Command sandbox runs a hub and its members on one machine: real Kubernetes control planes, built from source, without
 // containers. See README.md.
 package main

@@ -20,6 +20,7 @@ func main() {
 	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let one of several hubs work at a time")
 	flag.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "fleetwright-system", "where the Lease of the leader is")
 	flag.DurationVar(&options.ForceLeaveAfter, "force-leave-after", 15*time.Minute, "how long a deleted MemberCluster waits for its agent to leave")
+	flag.Var(&options.SkippedNamespaces, "skipped-namespaces", "namespaces that are never placed, with commas between, besides those that are reserved")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

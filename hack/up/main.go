@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/fleetwright/fleetwright/internal/quickstart"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
@@ -21,6 +23,7 @@ func main() {
 	bare := flag.Int("bare", 0, "how many further members with an API server and an agent alone")
 	down := flag.Bool("down", false, "stop it all and remove its state")
 	flag.Parse()
+	log.SetLogger(klog.Background()) // what API servers warn of
 	if err := run(*root, *dir, *members, *bare, *down); err != nil {
 		fmt.Fprintln(os.Stderr, "up:", err)
 		os.Exit(1)

@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,7 +34,7 @@ func applyFolder(ctx context.Context, c client.Client, folder string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("no manifests in %s", folder)
 	}
-	sort.Strings(files)
+	slices.Sort(files)
 	for _, file := range files {
 		objects, err := readManifests(file)
 		if err != nil {
@@ -91,7 +93,11 @@ func readManifests(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// waitForCRDs waits until the API server serves every definition of the group's kinds.
+// ownGroups are the API groups of the product.
+var ownGroups = []string{clusterv1.GroupVersion.Group, placementv1.GroupVersion.Group}
+
+// waitForCRDs waits until the API server serves the product's kinds. Those of others are no business of ours: one of them may
+// never be served.
 func waitForCRDs(ctx context.Context, c client.Client) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		var crds apiextensionsv1.CustomResourceDefinitionList
@@ -99,7 +105,7 @@ func waitForCRDs(ctx context.Context, c client.Client) error {
 			return false, fmt.Errorf("list CustomResourceDefinitions: %w", err)
 		}
 		for _, crd := range crds.Items {
-			if !established(&crd) {
+			if slices.Contains(ownGroups, crd.Spec.Group) && !established(&crd) {
 				return false, nil
 			}
 		}

@@ -202,21 +202,10 @@ func (f *Fleet) installHub(ctx context.Context, c client.Client, config *rest.Co
 	return f.start(ctx, HubProcess, append([]string{filepath.Join(f.Root, "bin", "fleetwright-hub"), "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "0"}, f.HubArgs...))
 }
 
-// join makes the MemberCluster, hands the agent a bootstrap token and starts it under its own service account in the member.
+// join makes the MemberCluster, hands the agent what it needs and starts it under its own service account in the member.
 func (f *Fleet) join(ctx context.Context, hub client.Client, hubConfig *rest.Config, name string) error {
 	member, memberConfig, err := f.Client(name)
 	if err != nil {
-		return err
-	}
-	if err := ensureAccount(ctx, member, agentAccount); err != nil {
-		return err
-	}
-	for _, folder := range []string{"crd/member", "rbac/member"} {
-		if err := applyFolder(ctx, member, filepath.Join(f.Root, "config", folder)); err != nil {
-			return err
-		}
-	}
-	if err := waitForCRDs(ctx, member); err != nil {
 		return err
 	}
 	cluster := &clusterv1.MemberCluster{}
@@ -226,16 +215,11 @@ func (f *Fleet) join(ctx context.Context, hub client.Client, hubConfig *rest.Con
 		return fmt.Errorf("create the MemberCluster: %w", err)
 	}
 	files := filepath.Join(f.Dir, "agents", name)
-	if _, err := os.Stat(filepath.Join(files, "member.kubeconfig")); err != nil {
-		if err := os.MkdirAll(files, 0o700); err != nil {
-			return fmt.Errorf("make a folder for the agent's files: %w", err)
-		}
-		if err := f.handOver(ctx, hub, hubConfig, name, files); err != nil {
-			return err
-		}
-		if err := writeKubeconfig(ctx, member, memberConfig, systemNamespace, agentAccount, filepath.Join(files, "member.kubeconfig")); err != nil {
-			return err
-		}
+	if err := f.installAgent(ctx, member, memberConfig, files); err != nil {
+		return err
+	}
+	if err := f.handOver(ctx, hub, hubConfig, name, files); err != nil {
+		return err
 	}
 	return f.start(ctx, AgentProcess+name, append([]string{
 		filepath.Join(f.Root, "bin", "fleetwright-agent"),
@@ -247,7 +231,32 @@ func (f *Fleet) join(ctx context.Context, hub client.Client, hubConfig *rest.Con
 	}, f.AgentArgs...))
 }
 
-// handOver writes what an agent needs for its first sign-in: the hub's CA certificate and a bootstrap token.
+// installAgent installs the agent's definitions and rights in a member, and writes the kubeconfig that it uses there.
+func (f *Fleet) installAgent(ctx context.Context, member client.Client, config *rest.Config, files string) error {
+	if err := ensureAccount(ctx, member, agentAccount); err != nil {
+		return err
+	}
+	for _, folder := range []string{"crd/member", "rbac/member"} {
+		if err := applyFolder(ctx, member, filepath.Join(f.Root, "config", folder)); err != nil {
+			return err
+		}
+	}
+	if err := waitForCRDs(ctx, member); err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(files, "member.kubeconfig")
+	if _, err := os.Stat(kubeconfig); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		return fmt.Errorf("make a folder for the agent's files: %w", err)
+	}
+	return writeKubeconfig(ctx, member, config, systemNamespace, agentAccount, kubeconfig)
+}
+
+// handOver writes what an agent needs for its first sign-in: the hub's CA certificate and a bootstrap token. The token is a
+// new one each time, since an agent that is started late, or whose MemberCluster was made again, has no use for the one
+// before; an agent that has its certificate does not look at it.
 func (f *Fleet) handOver(ctx context.Context, hub client.Client, hubConfig *rest.Config, name, files string) error {
 	namespace := placementv1.MemberNamespacePrefix + name
 	account := &corev1.ServiceAccount{}

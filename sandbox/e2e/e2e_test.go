@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package e2e tests a real sandbox. It needs the programs that "sandbox build" builds.
 package e2e
 

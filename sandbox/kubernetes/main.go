@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Command fleetwright-k8s is a whole Kubernetes control plane in one program. It plays the tool it is called as, so that
 // symbolic links named etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl share one file: the
 // packages they have in common are compiled, linked and kept in memory once.

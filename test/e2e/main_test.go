@@ -11,7 +11,9 @@ import (
 
 	"github.com/fleetwright/fleetwright/internal/quickstart"
 	"github.com/fleetwright/fleetwright/test/framework"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // fleet is shared by the tests of this package, which use namespaces and names of their own. Tests that kill servers
@@ -21,8 +23,10 @@ var fleet *quickstart.Fleet
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	log.SetLogger(klog.Background()) // what API servers warn of
 	fleet = &quickstart.Fleet{
 		Root: framework.Root(), Dir: filepath.Join(framework.Root(), ".sandbox-e2e"), Members: 3, HeartbeatSeconds: 2, Out: os.Stderr,
+		HubArgs: []string{"--skipped-namespaces", "skipped"},
 	}
 	if os.Getenv("E2E_KEEP") == "" {
 		defer func() {

@@ -209,6 +209,7 @@ func TestBadInput(t *testing.T) {
 		"unknown-kind":       {placementv1.ResourceSelector{Group: "example.com", Version: "v1", Kind: "Nothing", Name: "x"}, "Nothing"},
 		"namespaced-kind":    {placementv1.ResourceSelector{Version: "v1", Kind: "ConfigMap", Name: "x"}, "ConfigMap"},
 		"reserved-namespace": {placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", Name: "kube-system"}, "kube-system"},
+		"skipped-namespace":  {placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", Name: "skipped"}, "skipped"},
 		"never-placed":       {placementv1.ResourceSelector{Version: "v1", Kind: "Node", Name: "x"}, "Node"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,9 +9,12 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/go-logr/logr"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -56,7 +59,7 @@ func StartMemberAPIServer(t testing.TB) *rest.Config {
 }
 
 // RunWithAPIServer is for a TestMain whose tests share one hub's API server: it starts the server, hands out its
-// configuration, runs the tests, stops the server and returns the exit code.
+// configuration, runs the tests, stops the server and returns the exit code. What controllers log is seen with VERBOSE=1.
 func RunWithAPIServer(m *testing.M, config **rest.Config) int {
 	return runWith(m, hubDefinitions, config)
 }
@@ -87,6 +90,11 @@ func startForTest(t testing.TB, definitions string) *rest.Config {
 }
 
 func runWith(m *testing.M, definitions string, config **rest.Config) int {
+	logger := logr.Discard()
+	if os.Getenv("VERBOSE") != "" {
+		logger = klog.Background()
+	}
+	ctrl.SetLogger(logger)
 	started, stop, err := start(definitions)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -111,6 +119,9 @@ func start(definitions string) (config *rest.Config, stop func() error, err erro
 		BinaryAssetsDirectory: assets,
 		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", definitions)},
 		ErrorIfCRDPathMissing: true,
+		// Its own 20 seconds are not enough on a machine that is busy with other tests.
+		ControlPlaneStartTimeout: Patience,
+		ControlPlaneStopTimeout:  Patience,
 	}
 	config, err = env.Start()
 	if err != nil {

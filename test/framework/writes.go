@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"sync"
 
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Writes counts what clients write, attempts that fail included, by verb and type: "update *v1.Work", or "status *v1.Work"
 // for a status however it is written. Its zero value is ready for use.
 type Writes struct {
+	// Placement is the placement whose objects are counted; empty for all objects.
+	Placement string
+
 	mu  sync.Mutex
 	all map[string]int
 }
@@ -28,6 +32,9 @@ func (w *Writes) Take() map[string]int {
 }
 
 func (w *Writes) add(verb string, o client.Object) {
+	if w.Placement != "" && o.GetLabels()[placementv1.LabelParentPlacement] != w.Placement {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {

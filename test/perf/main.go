@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/fleetwright/fleetwright/internal/quickstart"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // figure is one measured row.
@@ -37,6 +39,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "how often each time is taken; the median is printed")
 	silence := flag.Duration("silence", 5*time.Minute, "how long the idle hub is watched")
 	flag.Parse()
+	log.SetLogger(klog.Background()) // what API servers warn of
 	if err := run(*root, *members, *rounds, *silence); err != nil {
 		fmt.Fprintln(os.Stderr, "perf:", err)
 		os.Exit(1)

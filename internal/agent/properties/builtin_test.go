@@ -20,6 +20,21 @@ var member *rest.Config
 
 func TestMain(m *testing.M) { os.Exit(framework.RunWithMemberAPIServer(m, &member)) }
 
+// watchedClock stands still until it is stepped, and tells when somebody begins to wait for it.
+type watchedClock struct {
+	*clocktesting.FakeClock
+	waits chan time.Duration
+}
+
+func newWatchedClock() *watchedClock {
+	return &watchedClock{FakeClock: clocktesting.NewFakeClock(time.Now()), waits: make(chan time.Duration, 100)}
+}
+
+func (c *watchedClock) After(d time.Duration) <-chan time.Time {
+	defer func() { c.waits <- d }()
+	return c.FakeClock.After(d)
+}
+
 // TestManyPods: the public system stops counting at a hundred.
 func TestManyPods(t *testing.T) {
 	const pods = 150
@@ -53,7 +68,7 @@ func TestManyPods(t *testing.T) {
 	}
 	create("waits", func(p *corev1.Pod) { p.Spec.NodeName = "" })
 
-	clock := clocktesting.NewFakeClock(time.Now())
+	clock := newWatchedClock()
 	b := NewBuiltin(member, clock)
 	changed := make(chan struct{}, 100)
 	ctx, stop := context.WithCancel(t.Context())
@@ -73,6 +88,9 @@ func TestManyPods(t *testing.T) {
 		for {
 			select {
 			case <-changed:
+			case <-clock.waits:
+				clock.Step(settle)
+				continue
 			case <-deadline:
 				t.Fatalf("available is %v, want cpu %s and memory %s", got, cpu, memory)
 			}
@@ -97,23 +115,14 @@ func TestManyPods(t *testing.T) {
 	if err := c.Status().Update(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
-	for !clock.HasWaiters() {
-		time.Sleep(10 * time.Millisecond)
-	}
 	select {
-	case <-changed:
-		t.Error("a change is told of before others could be gathered with it")
-	default:
-	}
-	stepping := time.NewTicker(20 * time.Millisecond)
-	defer stepping.Stop()
-	go func() {
-		for range stepping.C {
-			if ctx.Err() != nil {
-				return
-			}
-			clock.Step(time.Second)
+	case d := <-clock.waits:
+		if len(changed) > 0 {
+			t.Error("a change is told of before others could be gathered with it")
 		}
-	}()
+		clock.Step(d)
+	case <-time.After(framework.Patience):
+		t.Fatal("nothing is waited for after a change")
+	}
 	await("41", "241Gi")
 }

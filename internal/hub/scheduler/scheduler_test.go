@@ -22,8 +22,8 @@ const (
 
 func TestChoosesMembers(t *testing.T) {
 	f := newFixture(t, "a", "b")
-	f.create(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster("new")}})
-	t.Cleanup(func() { f.remove(f.member("new")) })
+	f.Make(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster("new")}})
+	t.Cleanup(func() { f.Erase(f.member("new")) })
 	s := f.awaitScheduled(0, 2)
 	framework.Await(t, f, s, "lists who was not chosen", func(s *placementv1.ClusterSchedulingPolicySnapshot) bool {
 		return len(s.Status.ClusterDecisions) == 3
@@ -33,9 +33,9 @@ func TestChoosesMembers(t *testing.T) {
 		decisions = append(decisions, fmt.Sprint(d.ClusterName, " ", d.Selected, " ", d.Reason))
 	}
 	want := []string{
-		fmt.Sprintf("%s true Successfully scheduled resources for placement in %q: picked by scheduling policy", f.cluster("a"), f.cluster("a")),
-		fmt.Sprintf("%s true Successfully scheduled resources for placement in %q: picked by scheduling policy", f.cluster("b"), f.cluster("b")),
-		f.cluster("new") + " false cluster is not connected to the fleet: member agent not online yet",
+		fmt.Sprintf("%s true Successfully scheduled resources for placement in %q: picked by scheduling policy", f.Cluster("a"), f.Cluster("a")),
+		fmt.Sprintf("%s true Successfully scheduled resources for placement in %q: picked by scheduling policy", f.Cluster("b"), f.Cluster("b")),
+		f.Cluster("new") + " false cluster is not connected to the fleet: member agent not online yet",
 	}
 	if diff := cmp.Diff(want, decisions); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
@@ -46,8 +46,8 @@ func TestChoosesMembers(t *testing.T) {
 	}
 	for _, short := range []string{"a", "b"} {
 		b := f.awaitBinding(short, scheduled)
-		if b.Spec.TargetCluster != f.cluster(short) || b.Spec.SchedulingPolicySnapshotName != f.name+"-0" || !b.Spec.ClusterDecision.Selected ||
-			b.Labels[placementv1.LabelParentPlacement] != f.name || b.Annotations[placementv1.AnnotationPlacementUID] != string(f.placement.UID) ||
+		if b.Spec.TargetCluster != f.Cluster(short) || b.Spec.SchedulingPolicySnapshotName != f.Name+"-0" || !b.Spec.ClusterDecision.Selected ||
+			b.Labels[placementv1.LabelParentPlacement] != f.Name || b.Annotations[placementv1.AnnotationPlacementUID] != string(f.UID) ||
 			len(b.Finalizers) != 1 || b.Finalizers[0] != placementv1.FinalizerWorkCleanup {
 			t.Errorf("binding %+v", b)
 		}
@@ -75,22 +75,31 @@ func TestNobodyThere(t *testing.T) {
 	f.awaitBinding("late", scheduled)
 }
 
-// A cluster that is merely cut off keeps what it has; what its agent says beside that is no reason to write.
+// A cluster that is merely cut off keeps what it has; what its agent says beside that is no reason to write. That nothing was
+// written is seen when another cluster, which leaves after that, has been given up.
 func TestHealthAndHeartbeats(t *testing.T) {
-	f := newFixture(t, "a")
-	f.awaitScheduled(0, 1)
-	f.quiet()
+	f := newFixture(t, "a", "b", "c")
+	f.awaitScheduled(0, 3)
+	f.Writes.Take()
+	leave := func(short string, left int32, after string) {
+		t.Helper()
+		if err := f.Delete(t.Context(), f.member(short)); err != nil {
+			t.Fatal(err)
+		}
+		f.awaitBinding(short, unscheduled)
+		f.awaitScheduled(0, left)
+		want := map[string]int{"update *v1.ClusterResourceBinding": 1, "status *v1.ClusterSchedulingPolicySnapshot": 1}
+		if diff := cmp.Diff(want, f.Writes.Take()); diff != "" {
+			t.Errorf("writes for a cluster that leaves after %s (-want +got):\n%s", after, diff)
+		}
+	}
 	f.health("a", metav1.ConditionTrue, clusterv1.ReasonHealthy)
 	f.health("a", metav1.ConditionUnknown, clusterv1.ReasonHeartbeatLost)
 	f.health("a", metav1.ConditionFalse, clusterv1.ReasonUnhealthy)
-	if got := f.quiet(); len(got) > 0 {
-		t.Errorf("writes since a member was cut off: %v", got)
-	}
-	f.stop()
-	f.start()
-	if got := f.quiet(); len(got) > 0 {
-		t.Errorf("writes after a restart: %v", got)
-	}
+	leave("b", 2, "another was cut off")
+	f.Stop()
+	f.Start()
+	leave("c", 1, "a restart")
 	f.awaitBinding("a", scheduled)
 }
 
@@ -98,19 +107,16 @@ func TestHealthAndHeartbeats(t *testing.T) {
 func TestNewPolicy(t *testing.T) {
 	f := newFixture(t, "a")
 	f.awaitScheduled(0, 1)
-	f.bound("a", f.name+"-0-snapshot")
+	f.bound("a", f.Name+"-0-snapshot")
 	f.policy(1, "2")
 	f.awaitScheduled(1, 1)
 	b := f.awaitBinding("a", bound)
-	if b.Spec.SchedulingPolicySnapshotName != f.name+"-1" || b.Spec.ResourceSnapshotName != f.name+"-0-snapshot" {
+	if b.Spec.SchedulingPolicySnapshotName != f.Name+"-1" || b.Spec.ResourceSnapshotName != f.Name+"-0-snapshot" {
 		t.Errorf("binding %+v", b.Spec)
 	}
 	// The placement's generation may change without its policy: that is acknowledged.
-	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-1"}}
-	patch := []byte(`{"metadata":{"annotations":{"` + placementv1.AnnotationPlacementGeneration + `":"3"}}}`)
-	if err := f.Patch(t.Context(), s, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-1"}}
+	f.Change(s, `{"metadata":{"annotations":{"`+placementv1.AnnotationPlacementGeneration+`":"3"}}}`)
 	f.awaitScheduled(1, 1)
 }
 
@@ -119,17 +125,17 @@ func TestNewPolicy(t *testing.T) {
 func TestLeavingAndComingBack(t *testing.T) {
 	f := newFixture(t, "a", "b")
 	f.awaitScheduled(0, 2)
-	f.bound("a", f.name+"-0-snapshot")
+	f.bound("a", f.Name+"-0-snapshot")
 	if err := f.Delete(t.Context(), f.member("a")); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitScheduled(0, 1)
 	b := f.awaitBinding("a", unscheduled)
 	if b.Annotations[placementv1.AnnotationPreviousBindingState] != "Bound" || b.Annotations[placementv1.AnnotationPlacementUID] == "" ||
-		b.Spec.ResourceSnapshotName != f.name+"-0-snapshot" {
+		b.Spec.ResourceSnapshotName != f.Name+"-0-snapshot" {
 		t.Errorf("binding %+v", b)
 	}
-	f.remove(f.member("a"))
+	f.Erase(f.member("a"))
 	f.join("a")
 	f.awaitScheduled(0, 2)
 	b = f.awaitBinding("a", scheduled)
@@ -143,12 +149,12 @@ func TestEarlierPlacement(t *testing.T) {
 	f := newFixture(t)
 	f.awaitScheduled(0, 0)
 	earlier := f.binding("a")
-	earlier.Labels = map[string]string{placementv1.LabelParentPlacement: f.name}
+	earlier.Labels = map[string]string{placementv1.LabelParentPlacement: f.Name}
 	earlier.Annotations = map[string]string{placementv1.AnnotationPlacementUID: "an-earlier-one"}
 	earlier.Finalizers = []string{placementv1.FinalizerWorkCleanup}
-	earlier.Spec = placementv1.ResourceBindingSpec{State: bound, ResourceSnapshotName: f.name + "-7-snapshot", TargetCluster: f.cluster("a"),
-		SchedulingPolicySnapshotName: f.name + "-0"}
-	f.create(earlier)
+	earlier.Spec = placementv1.ResourceBindingSpec{State: bound, ResourceSnapshotName: f.Name + "-7-snapshot", TargetCluster: f.Cluster("a"),
+		SchedulingPolicySnapshotName: f.Name + "-0"}
+	f.Make(earlier)
 	f.join("a")
 	f.policy(1, "2")
 	s := f.awaitScheduled(1, -1)
@@ -158,9 +164,9 @@ func TestEarlierPlacement(t *testing.T) {
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(earlier), earlier); err != nil || earlier.Generation != 1 {
 		t.Errorf("the earlier binding was changed: %+v, error %v", earlier, err)
 	}
-	f.remove(earlier)
+	f.Erase(earlier)
 	f.awaitScheduled(1, 1)
-	if b := f.awaitBinding("a", scheduled); b.Annotations[placementv1.AnnotationPlacementUID] != string(f.placement.UID) {
+	if b := f.awaitBinding("a", scheduled); b.Annotations[placementv1.AnnotationPlacementUID] != string(f.UID) {
 		t.Errorf("binding %+v", b)
 	}
 }
@@ -170,6 +176,6 @@ func TestDeletedBindingComesBack(t *testing.T) {
 	f := newFixture(t, "a")
 	f.awaitScheduled(0, 1)
 	before := f.awaitBinding("a", scheduled)
-	f.remove(before.DeepCopy())
+	f.Erase(before.DeepCopy())
 	framework.Await(t, f, f.binding("a"), "is made again", func(b *placementv1.ClusterResourceBinding) bool { return b.UID != before.UID })
 }

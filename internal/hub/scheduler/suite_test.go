@@ -1,135 +1,60 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // hubConfig leads to the API server that the tests share. They run one after the other, and each leaves nothing behind.
 var hubConfig *rest.Config
 
-func TestMain(m *testing.M) {
-	logger := logr.Discard()
-	if os.Getenv("VERBOSE") != "" {
-		logger = klog.Background()
-	}
-	ctrl.SetLogger(logger)
-	os.Exit(framework.RunWithAPIServer(m, &hubConfig))
-}
-
-// fixtures counts fixtures, so that each has names of its own.
-var fixtures atomic.Int32
+func TestMain(m *testing.M) { os.Exit(framework.RunWithAPIServer(m, &hubConfig)) }
 
 // fixture is a fleet, and one placement in it, with a hub that runs the scheduler alone.
 type fixture struct {
-	client.WithWatch
-	t         *testing.T
-	name      string
-	placement *placementv1.ClusterResourcePlacement
-	writes    *framework.Writes
-	stop      func()
+	*framework.Hub
+	t *testing.T
 }
 
 func newFixture(t *testing.T, clusters ...string) *fixture {
 	t.Helper()
-	c, err := client.NewWithWatch(hubConfig, client.Options{Scheme: framework.Scheme()})
-	if err != nil {
-		t.Fatalf("make a client: %v", err)
-	}
-	f := &fixture{WithWatch: c, t: t, name: fmt.Sprintf("app%d", fixtures.Add(1)), writes: &framework.Writes{}}
+	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t}
 	for _, c := range clusters {
 		f.join(c)
 	}
 	f.place()
-	f.start()
+	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
+		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}}
+		return c.SetupWithManager(mgr)
+	})
 	return f
-}
-
-func (f *fixture) start() {
-	f.t.Helper()
-	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
-		Scheme: framework.Scheme(), Metrics: server.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		f.t.Fatalf("make a manager: %v", err)
-	}
-	c := &Controller{Client: f.writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}}
-	if err := c.SetupWithManager(mgr); err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(f.t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
-			f.t.Errorf("the hub ended: %v", err)
-		}
-	})
-	f.stop = func() {
-		cancel()
-		running.Wait()
-	}
-	f.t.Cleanup(f.stop)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		f.t.Fatal("the hub's cache does not fill")
-	}
-}
-
-func (f *fixture) cluster(short string) string { return f.name + "-" + short }
-
-func (f *fixture) create(o client.Object) {
-	f.t.Helper()
-	if err := f.Create(f.t.Context(), o); err != nil {
-		f.t.Fatalf("create %T %s: %v", o, o.GetName(), err)
-	}
-}
-
-// remove deletes an object, whatever holds it.
-func (f *fixture) remove(o client.Object) {
-	f.t.Helper()
-	ctx := framework.CleanupContext(f.t)
-	if err := client.IgnoreNotFound(f.Delete(ctx, o)); err != nil {
-		f.t.Fatalf("delete %T %s: %v", o, o.GetName(), err)
-	}
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(f.Patch(ctx, o, patch)); err != nil {
-		f.t.Fatalf("let %T %s go: %v", o, o.GetName(), err)
-	}
 }
 
 // join makes a member that has joined and is healthy.
 func (f *fixture) join(short string) {
 	f.t.Helper()
-	m := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(short), Finalizers: []string{clusterv1.FinalizerMemberCluster}}}
-	f.create(m)
-	f.t.Cleanup(func() { f.remove(m) })
+	m := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short), Finalizers: []string{clusterv1.FinalizerMemberCluster}}}
+	f.Make(m)
+	f.t.Cleanup(func() { f.Erase(m) })
 	f.health(short, metav1.ConditionTrue, clusterv1.ReasonHealthy)
 }
 
 func (f *fixture) member(short string) *clusterv1.MemberCluster {
-	return &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(short)}}
+	return &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short)}}
 }
 
 // health has the agent say how its cluster is; each time it gives a sign of life as well.
@@ -157,17 +82,15 @@ func (f *fixture) health(short string, status metav1.ConditionStatus, reason str
 // place makes the placement and its first policy snapshot.
 func (f *fixture) place() {
 	f.t.Helper()
-	f.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: f.name}}
-	f.placement.Spec.ResourceSelectors = []placementv1.ResourceSelector{{Version: "v1", Kind: "Namespace", Name: "test"}}
-	f.create(f.placement)
+	p := f.Place("")
 	f.policy(0, "1")
 	f.t.Cleanup(func() {
-		f.remove(f.placement)
+		f.Erase(p)
 		for _, b := range f.bindings() {
-			f.remove(&b)
+			f.Erase(&b)
 		}
 		ctx := framework.CleanupContext(f.t)
-		if err := f.DeleteAllOf(ctx, &placementv1.ClusterSchedulingPolicySnapshot{}, client.MatchingLabels{placementv1.LabelParentPlacement: f.name}); err != nil {
+		if err := f.DeleteAllOf(ctx, &placementv1.ClusterSchedulingPolicySnapshot{}, client.MatchingLabels{placementv1.LabelParentPlacement: f.Name}); err != nil {
 			f.t.Errorf("delete policy snapshots: %v", err)
 		}
 	})
@@ -176,22 +99,18 @@ func (f *fixture) place() {
 // policy makes a policy snapshot that is the latest.
 func (f *fixture) policy(index int, generation string) *placementv1.ClusterSchedulingPolicySnapshot {
 	f.t.Helper()
-	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{
-		Name: placement.PolicySnapshotName(f.name, index),
-		Labels: map[string]string{placementv1.LabelParentPlacement: f.name, placementv1.LabelIsLatestSnapshot: "true",
-			placementv1.LabelPolicyIndex: fmt.Sprint(index)},
-		Annotations: map[string]string{placementv1.AnnotationPlacementUID: string(f.placement.UID),
-			placementv1.AnnotationPlacementGeneration: generation},
-	}}
+	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: f.Owned(placement.PolicySnapshotName(f.Name, index))}
+	s.Labels[placementv1.LabelIsLatestSnapshot], s.Labels[placementv1.LabelPolicyIndex] = "true", fmt.Sprint(index)
+	s.Annotations[placementv1.AnnotationPlacementGeneration] = generation
 	s.Spec.PolicyHash = []byte("hash")
-	f.create(s)
+	f.Make(s)
 	return s
 }
 
 func (f *fixture) bindings() []placementv1.ClusterResourceBinding {
 	f.t.Helper()
 	var list placementv1.ClusterResourceBindingList
-	if err := f.List(framework.CleanupContext(f.t), &list, client.MatchingLabels{placementv1.LabelParentPlacement: f.name}); err != nil {
+	if err := f.List(framework.CleanupContext(f.t), &list, client.MatchingLabels{placementv1.LabelParentPlacement: f.Name}); err != nil {
 		f.t.Fatalf("list bindings: %v", err)
 	}
 	return list.Items
@@ -199,7 +118,7 @@ func (f *fixture) bindings() []placementv1.ClusterResourceBinding {
 
 func (f *fixture) binding(short string) *placementv1.ClusterResourceBinding {
 	return &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{
-		Name: placement.BindingName(placement.Key{Name: f.name}, f.cluster(short))}}
+		Name: placement.BindingName(placement.Key{Name: f.Name}, f.Cluster(short))}}
 }
 
 // awaitBinding waits until a cluster's binding has a state.
@@ -213,16 +132,13 @@ func (f *fixture) awaitBinding(short string, state placementv1.BindingState) *pl
 // bound moves a binding to a snapshot as a rollout does.
 func (f *fixture) bound(short, snapshot string) {
 	f.t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"state":"Bound","resourceSnapshotName":%q}}`, snapshot)
-	if err := f.Patch(f.t.Context(), f.binding(short), client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		f.t.Fatalf("bind %s: %v", short, err)
-	}
+	f.Change(f.binding(short), fmt.Sprintf(`{"spec":{"state":"Bound","resourceSnapshotName":%q}}`, snapshot))
 }
 
 // awaitScheduled waits until a policy snapshot says how many clusters are chosen, or, with -1, that this is not known yet.
 func (f *fixture) awaitScheduled(index int, count int32) *placementv1.ClusterSchedulingPolicySnapshot {
 	f.t.Helper()
-	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: placement.PolicySnapshotName(f.name, index)}}
+	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: placement.PolicySnapshotName(f.Name, index)}}
 	framework.Await(f.t, f, s, fmt.Sprintf("has %d clusters", count), func(s *placementv1.ClusterSchedulingPolicySnapshot) bool {
 		c := meta.FindStatusCondition(s.Status.Conditions, placementv1.ConditionScheduled)
 		if c == nil || fmt.Sprint(s.Status.ObservedCRPGeneration) != s.Annotations[placementv1.AnnotationPlacementGeneration] {
@@ -234,10 +150,4 @@ func (f *fixture) awaitScheduled(index int, count int32) *placementv1.ClusterSch
 		return c.Status == metav1.ConditionTrue && c.Reason == placementv1.ReasonSchedulingPolicyFulfilled && s.Status.SelectedCount == count
 	})
 	return s
-}
-
-// quiet waits until nothing is left to be written for a while, and returns what was.
-func (f *fixture) quiet() map[string]int {
-	time.Sleep(time.Second)
-	return f.writes.Take()
 }

@@ -34,7 +34,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		direct   = mgr.GetAPIReader()
 		real     = clock.RealClock{}
 		kinds    = placement.ClusterKinds()
-		rules    = placement.Rules{}
+		rules    = placement.Rules{SkippedNamespaces: options.SkippedNamespaces}
 		recorder = mgr.GetEventRecorder("fleetwright-hub")
 		selector = &selection.Selector{Discovery: live.discovery, Client: live.dynamic, Rules: rules}
 		store    = &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}

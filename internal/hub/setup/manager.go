@@ -30,6 +30,8 @@ type Options struct {
 	LeaderElectionNamespace string
 	// ForceLeaveAfter is how long a deleted MemberCluster waits for its agent to leave. Default: 15 minutes.
 	ForceLeaveAfter time.Duration
+	// SkippedNamespaces are never placed, besides those that are reserved.
+	SkippedNamespaces Namespaces
 }
 
 // Manager makes the manager with every controller of the hub.

@@ -20,6 +20,8 @@ type agent struct {
 	mu sync.Mutex
 	// mood is how it answers: "" at once that all is well, or one of the below.
 	mood string
+	// detail is what it says of something that takes its time.
+	detail string
 	// removed are the Works whose workloads it was told to remove, released those it was not.
 	removed, released []string
 }
@@ -37,6 +39,20 @@ func (a *agent) be(mood string) {
 	a.mu.Lock()
 	a.mood = mood
 	a.mu.Unlock()
+	a.answerAll()
+}
+
+// say has the agent tell another detail of what takes its time.
+func (a *agent) say(detail string) {
+	a.t.Helper()
+	a.mu.Lock()
+	a.detail = detail
+	a.mu.Unlock()
+	a.answerAll()
+}
+
+func (a *agent) answerAll() {
+	a.t.Helper()
 	var works placementv1.WorkList
 	if err := a.List(a.t.Context(), &works, client.InNamespace(a.namespace)); err != nil {
 		a.t.Fatalf("list Works: %v", err)
@@ -87,7 +103,7 @@ func (a *agent) answer(ctx context.Context, w *placementv1.Work) {
 }
 
 func sameCondition(x, y metav1.Condition) bool {
-	return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.ObservedGeneration == y.ObservedGeneration
+	return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message && x.ObservedGeneration == y.ObservedGeneration
 }
 
 func (a *agent) apply(w *placementv1.Work) {
@@ -103,8 +119,12 @@ func (a *agent) apply(w *placementv1.Work) {
 		w.Status.ManifestConditions = []placementv1.ManifestCondition{dated(denied, w.Generation)}
 	case starts:
 		set(applied)
-		set(waiting)
-		w.Status.ManifestConditions = []placementv1.ManifestCondition{dated(starting, w.Generation)}
+		waits, manifest := waiting, dated(starting, w.Generation)
+		if a.detail != "" {
+			waits.Message, manifest.Conditions[1].Message = a.detail, a.detail
+		}
+		set(waits)
+		w.Status.ManifestConditions = []placementv1.ManifestCondition{manifest}
 	default:
 		set(applied)
 		set(available)

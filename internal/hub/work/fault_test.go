@@ -74,14 +74,14 @@ func TestCrashes(t *testing.T) {
 	for n := range int32(writes) {
 		t.Run(fmt.Sprint("at write ", n+1), func(t *testing.T) {
 			f := newFixture(t)
-			f.stop()
+			f.Stop()
 			crash := &crashing{reaches: n%2 == 0, crashed: make(chan struct{})}
 			crash.left.Store(n + 1)
 			f.wrap = func(c client.Client) client.Client {
 				crash.Client = c
 				return crash
 			}
-			f.start()
+			f.Start()
 			crashed := crash.crashed
 			reach := func(o client.Object, done func(exists bool) bool) {
 				t.Helper()
@@ -92,8 +92,8 @@ func TestCrashes(t *testing.T) {
 					result <- err
 				case <-crashed:
 					crashed, f.wrap = nil, nil
-					f.stop()
-					f.start()
+					f.Stop()
+					f.Start()
 				}
 				if err := <-result; err != nil {
 					t.Fatalf("%T %s: %v", o, o.GetName(), err)
@@ -140,10 +140,10 @@ func TestManyClusters(t *testing.T) {
 	if n := f.reads.count.Load(); n != 1 {
 		t.Errorf("the content was read %d times for %d clusters", n, clusters)
 	}
-	f.quiet()
-	f.stop()
-	f.start()
-	if got := f.quiet(); len(got) > 0 {
+	f.writes()
+	f.Stop()
+	f.Start()
+	if got := f.writes(); len(got) > 0 {
 		t.Errorf("writes after a restart: %v", got)
 	}
 }

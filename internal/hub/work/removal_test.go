@@ -35,15 +35,12 @@ func (f *fixture) delete(o client.Object) {
 // leave has the user delete the MemberCluster; gone has the hub finish that.
 func (f *fixture) leave(short string) {
 	f.t.Helper()
-	f.delete(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(short)}})
+	f.delete(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short)}})
 }
 
 func (f *fixture) gone(short string) {
 	f.t.Helper()
-	m := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(short)}}
-	if err := f.Patch(f.t.Context(), m, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		f.t.Fatalf("let MemberCluster %s go: %v", m.Name, err)
-	}
+	f.LetGo(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short)}})
 }
 
 func (f *fixture) tells(a *agent, wantRemoved, wantReleased []string) {
@@ -57,12 +54,12 @@ func (f *fixture) tells(a *agent, wantRemoved, wantReleased []string) {
 // A deleted binding goes when its agent has removed what was placed, and no write is made that is not needed.
 func TestDeletion(t *testing.T) {
 	f, a, b := placed(t)
-	f.quiet()
+	f.writes()
 	f.delete(b)
 	framework.AwaitGone(t, f, b)
-	f.tells(a, []string{f.name + "-work"}, nil)
+	f.tells(a, []string{f.Name + "-work"}, nil)
 	want := map[string]int{"patch *v1.Work": 2, "delete *v1.Work": 1, "patch *v1.ClusterResourceBinding": 1}
-	got := f.quiet()
+	got := f.writes()
 	delete(got, "status *v1.ClusterResourceBinding") // on a slow machine it is said that it takes a while
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -75,18 +72,18 @@ func TestDeletionWaits(t *testing.T) {
 	a.be(silent)
 	f.delete(b)
 	f.await(b, placementv1.ConditionWorkSynchronized, notYet)
-	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, f.cluster("c")) {
+	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, f.Cluster("c")) {
 		t.Errorf("message %q does not name the cluster", m)
 	}
 	a.be(clinging)
 	framework.Await(t, f, b, "quotes the member", func(b *placementv1.ClusterResourceBinding) bool {
 		return strings.Contains(f.message(b, placementv1.ConditionWorkSynchronized), "the member does not let go of it")
 	})
-	f.stop() // a hub that starts in the middle goes on
-	f.start()
+	f.Stop() // a hub that starts in the middle goes on
+	f.Start()
 	a.be("")
 	framework.AwaitGone(t, f, b)
-	f.tells(a, []string{f.name + "-work"}, nil)
+	f.tells(a, []string{f.Name + "-work"}, nil)
 }
 
 // A binding that was never bound has nothing to wait for.
@@ -106,7 +103,7 @@ func TestWorkDeletedByAccident(t *testing.T) {
 	f.delete(before)
 	framework.Await(t, f, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Name: before.Name, Namespace: before.Namespace}}, "is made again",
 		func(w *placementv1.Work) bool { return w.UID != before.UID })
-	f.tells(a, nil, []string{f.name + "-work"})
+	f.tells(a, nil, []string{f.Name + "-work"})
 	f.await(b, placementv1.ConditionAvailable, isAvailable)
 }
 
@@ -121,22 +118,22 @@ func TestDeletionAfterAccident(t *testing.T) {
 	framework.Await(t, f, w, "is confirmed", isConfirmed)
 	a.be("")
 	framework.AwaitGone(t, f, b)
-	f.tells(a, []string{f.name + "-work"}, nil)
+	f.tells(a, []string{f.Name + "-work"}, nil)
 }
 
 // The same where the agent had answered that it left everything alone: that is no answer to the confirmed removal.
 func TestAnswerToTheAccidentIsNoneToTheRemoval(t *testing.T) {
 	f, a, b := placed(t)
-	f.stop()
+	f.Stop()
 	w := f.work("c", 0)
 	f.delete(w)
 	framework.Await(t, f, w, "is answered for", func(w *placementv1.Work) bool {
 		return meta.IsStatusConditionTrue(w.Status.Conditions, placementv1.ConditionRemoved)
 	})
 	f.delete(b)
-	f.start()
+	f.Start()
 	framework.AwaitGone(t, f, b)
-	f.tells(a, []string{f.name + "-work"}, []string{f.name + "-work"})
+	f.tells(a, []string{f.Name + "-work"}, []string{f.Name + "-work"})
 }
 
 // A cluster that is leaving keeps what it has, unless its own agent is told otherwise: a deleted binding confirms no removal.
@@ -182,7 +179,7 @@ func TestGoneClusterIsNotWaitedFor(t *testing.T) {
 func TestUnscheduledAndReset(t *testing.T) {
 	f, a, b := placed(t)
 	f.edit(b, func(s *placementv1.ResourceBindingSpec) {
-		s.State, s.ResourceSnapshotName = placementv1.BindingStateUnscheduled, f.name+"-1-snapshot" // given up before it moved
+		s.State, s.ResourceSnapshotName = placementv1.BindingStateUnscheduled, f.Name+"-1-snapshot" // given up before it moved
 	})
 	f.await(b, placementv1.ConditionWorkSynchronized, notYet)
 	if index := f.work("c", 0).Labels[placementv1.LabelParentSnapshotIndex]; index != "0" {
@@ -205,19 +202,17 @@ func TestUnscheduledAndReset(t *testing.T) {
 func TestWorkWithoutBinding(t *testing.T) {
 	f, a, b := placed(t)
 	w := f.work("c", 0)
-	f.stop()
-	if err := f.Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	f.Stop()
+	f.LetGo(b)
 	f.delete(b)
-	f.start()
-	f.quiet()
+	f.Start()
+	f.writes()
 	if w := f.work("c", 0); !w.DeletionTimestamp.IsZero() {
 		t.Fatal("the Work was deleted since its binding could not be found")
 	}
 	f.delete(w)
 	framework.AwaitGone(t, f, w)
-	f.tells(a, nil, []string{f.name + "-work"})
+	f.tells(a, nil, []string{f.Name + "-work"})
 }
 
 // A rollback is a step back that the binding says; what an old cache says is not believed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,65 +15,50 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // hubConfig leads to the API server that the tests share.
 var hubConfig *rest.Config
 
-func TestMain(m *testing.M) {
-	logger := logr.Discard()
-	if os.Getenv("VERBOSE") != "" {
-		logger = klog.Background()
-	}
-	ctrl.SetLogger(logger)
-	os.Exit(framework.RunWithAPIServer(m, &hubConfig))
-}
-
-// fixtures counts fixtures, so that each has names of its own.
-var fixtures atomic.Int32
+func TestMain(m *testing.M) { os.Exit(framework.RunWithAPIServer(m, &hubConfig)) }
 
 // fixture is one placement with snapshots, bindings and clusters, and the hub's controller of Works at work on it.
 type fixture struct {
-	client.WithWatch
-	t      *testing.T
-	name   string
-	key    placement.Key
-	uid    string
-	writes *framework.Writes
-	reads  *contentReads
-	wrap   func(client.Client) client.Client // the controller's client; nil leaves it as it is
-	stop   func()
+	*framework.Hub
+	t     *testing.T
+	key   placement.Key
+	reads *contentReads
+	wrap  func(client.Client) client.Client // the controller's client; nil leaves it as it is
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	c, err := client.NewWithWatch(hubConfig, client.Options{Scheme: framework.Scheme()})
-	if err != nil {
-		t.Fatalf("make a client: %v", err)
-	}
-	name := fmt.Sprintf("app%d", fixtures.Add(1))
-	f := &fixture{WithWatch: c, t: t, name: name, key: placement.Key{Name: name}, uid: "uid-" + name, writes: &framework.Writes{}, reads: &contentReads{}}
-	f.start()
+	hub := framework.NewHub(t, hubConfig)
+	f := &fixture{Hub: hub, t: t, key: placement.Key{Name: hub.Name}, reads: &contentReads{}}
+	f.Run(withoutContent(), func(mgr ctrl.Manager) error {
+		f.reads.Reader = mgr.GetAPIReader()
+		writer := f.Writes.Count(mgr.GetClient())
+		if f.wrap != nil {
+			writer = f.wrap(writer)
+		}
+		c := &Controller{Client: writer, APIReader: f.reads,
+			Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}}
+		return c.SetupWithManager(mgr)
+	})
 	return f
 }
 
-// start starts a hub with this controller alone, whose cache is like the hub's: without content.
-func (f *fixture) start() {
-	f.t.Helper()
+// withoutContent is a cache like the hub's.
+func withoutContent() cache.Options {
 	strip := func(o any) (any, error) {
 		switch o := o.(type) {
 		case *placementv1.Work:
@@ -82,57 +68,35 @@ func (f *fixture) start() {
 		}
 		return o, nil
 	}
-	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
-		Scheme: framework.Scheme(), Metrics: server.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-			&placementv1.Work{}: {Transform: strip}, &placementv1.ClusterResourceSnapshot{}: {Transform: strip}}},
-	})
-	if err != nil {
-		f.t.Fatalf("make a manager: %v", err)
-	}
-	f.reads.Reader = mgr.GetAPIReader()
-	writer := f.writes.Count(mgr.GetClient())
-	if f.wrap != nil {
-		writer = f.wrap(writer)
-	}
-	c := &Controller{Client: writer, APIReader: f.reads,
-		Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}}
-	if err := c.SetupWithManager(mgr); err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(f.t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
-			f.t.Errorf("the hub ended: %v", err)
-		}
-	})
-	f.stop = func() {
-		cancel()
-		running.Wait()
-	}
-	f.t.Cleanup(f.stop)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		f.t.Fatal("the hub's cache does not fill")
-	}
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		&placementv1.Work{}: {Transform: strip}, &placementv1.ClusterResourceSnapshot{}: {Transform: strip}}}
 }
 
-func (f *fixture) cluster(short string) string { return f.name + "-" + short }
-
-func (f *fixture) create(o client.Object) {
+// writes waits until the controller has dealt with all that happened before, also with what it put off, and returns what it
+// wrote since the last time. It has, once it says of another placement, made later, what it puts off for longest: another
+// detail of what is still on its way.
+func (f *fixture) writes() map[string]int {
 	f.t.Helper()
-	if err := f.Create(f.t.Context(), o); err != nil {
-		f.t.Fatalf("create %T %s: %v", o, o.GetName(), err)
-	}
+	hub := f.Later()
+	later := &fixture{Hub: hub, t: f.t, key: placement.Key{Name: hub.Name}}
+	a := later.join("c")
+	a.be(starts)
+	later.snapshot(0, []string{"a"})
+	b := later.await(later.bind("c", 0), placementv1.ConditionAvailable, "False/"+placementv1.ReasonNotAllWorkAreAvailable)
+	const detail = "it is still starting"
+	a.say(detail)
+	framework.Await(f.t, f, b, "says the detail", func(b *placementv1.ClusterResourceBinding) bool {
+		return strings.Contains(later.message(b, placementv1.ConditionAvailable), detail)
+	})
+	return f.Writes.Take()
 }
 
 // join makes a member, with its namespace and an agent that answers as it is told.
 func (f *fixture) join(short string) *agent {
 	f.t.Helper()
-	f.create(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(short), Finalizers: []string{clusterv1.FinalizerMemberCluster}}})
-	f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace(f.cluster(short))}})
-	a := &agent{fixture: f, namespace: placement.MemberNamespace(f.cluster(short))}
+	f.Make(&clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short), Finalizers: []string{clusterv1.FinalizerMemberCluster}}})
+	f.Make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace(f.Cluster(short))}})
+	a := &agent{fixture: f, namespace: placement.MemberNamespace(f.Cluster(short))}
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { a.run(ctx) })
@@ -147,48 +111,39 @@ func (f *fixture) join(short string) *agent {
 func (f *fixture) snapshot(index int, parts ...[]string) {
 	f.t.Helper()
 	for i, names := range parts {
-		s := &placementv1.ClusterResourceSnapshot{ObjectMeta: f.owned(placement.ResourceSnapshotName(f.name, index))}
+		s := &placementv1.ClusterResourceSnapshot{ObjectMeta: f.Owned(placement.ResourceSnapshotName(f.Name, index))}
 		s.Labels[placementv1.LabelResourceIndex] = strconv.Itoa(index)
 		s.Annotations[placementv1.AnnotationSnapshotCount] = strconv.Itoa(len(parts))
 		s.Annotations[placementv1.AnnotationResourceHash] = fmt.Sprint(parts)
 		if i > 0 {
-			s.Name = placement.ResourceSnapshotPartName(f.name, index, i-1)
+			s.Name = placement.ResourceSnapshotPartName(f.Name, index, i-1)
 		}
 		s.Spec.SelectedResources = []placementv1.ResourceContent{}
 		for _, n := range names {
 			raw := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default"}}`, n)
 			s.Spec.SelectedResources = append(s.Spec.SelectedResources, placementv1.ResourceContent{RawExtension: runtime.RawExtension{Raw: raw}})
 		}
-		f.create(s)
-	}
-}
-
-// owned is the metadata of something that belongs to the placement.
-func (f *fixture) owned(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name:        name,
-		Labels:      map[string]string{placementv1.LabelParentPlacement: f.name},
-		Annotations: map[string]string{placementv1.AnnotationPlacementUID: f.uid},
+		f.Make(s)
 	}
 }
 
 // bind makes a binding as the scheduler does, and moves it to a snapshot as a rollout does.
 func (f *fixture) bind(short string, index int) *placementv1.ClusterResourceBinding {
 	f.t.Helper()
-	b := &placementv1.ClusterResourceBinding{ObjectMeta: f.owned(placement.BindingName(f.key, f.cluster(short)))}
+	b := &placementv1.ClusterResourceBinding{ObjectMeta: f.Owned(placement.BindingName(f.key, f.Cluster(short)))}
 	b.Finalizers = []string{placementv1.FinalizerWorkCleanup}
 	b.Spec = placementv1.ResourceBindingSpec{
-		State: placementv1.BindingStateScheduled, SchedulingPolicySnapshotName: f.name + "-0", TargetCluster: f.cluster(short),
-		ClusterDecision: placementv1.ClusterDecision{ClusterName: f.cluster(short), Selected: true, Reason: "picked"},
+		State: placementv1.BindingStateScheduled, SchedulingPolicySnapshotName: f.Name + "-0", TargetCluster: f.Cluster(short),
+		ClusterDecision: placementv1.ClusterDecision{ClusterName: f.Cluster(short), Selected: true, Reason: "picked"},
 	}
-	f.create(b)
+	f.Make(b)
 	return f.move(b, index)
 }
 
 func (f *fixture) move(b *placementv1.ClusterResourceBinding, index int) *placementv1.ClusterResourceBinding {
 	f.t.Helper()
 	return f.edit(b, func(s *placementv1.ResourceBindingSpec) {
-		s.State, s.ResourceSnapshotName = placementv1.BindingStateBound, placement.ResourceSnapshotName(f.name, index)
+		s.State, s.ResourceSnapshotName = placementv1.BindingStateBound, placement.ResourceSnapshotName(f.Name, index)
 	})
 }
 
@@ -224,7 +179,7 @@ func (f *fixture) message(b *placementv1.ClusterResourceBinding, conditionType s
 // work reads the Work that carries a part.
 func (f *fixture) work(short string, part int) *placementv1.Work {
 	f.t.Helper()
-	w := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Name: placement.WorkName(f.key, part), Namespace: placement.MemberNamespace(f.cluster(short))}}
+	w := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Name: placement.WorkName(f.key, part), Namespace: placement.MemberNamespace(f.Cluster(short))}}
 	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(w), w); err != nil {
 		f.t.Fatalf("read Work %s: %v", w.Name, err)
 	}

@@ -3,7 +3,6 @@ package work
 import (
 	"strings"
 	"testing"
-	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -15,18 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// quiet waits until nothing is left to be written for a while, and returns what was.
-func (f *fixture) quiet() map[string]int {
-	all := map[string]int{}
-	for range 2 {
-		time.Sleep(2 * answerTime)
-		for k, v := range f.writes.Take() {
-			all[k] += v
-		}
-	}
-	return all
-}
-
 // A change of a cluster costs the hub one write of the Work and one of the binding's status where the agent answers soon.
 func TestOneWriteEach(t *testing.T) {
 	f := newFixture(t)
@@ -37,22 +24,22 @@ func TestOneWriteEach(t *testing.T) {
 	if b.Status.ObservedResourceIndex != "0" {
 		t.Errorf("observed index %q, want 0", b.Status.ObservedResourceIndex)
 	}
-	got := f.quiet()
-	if diff := cmp.Diff(map[string]int{"create *v1.Work": 1, "status *v1.ClusterResourceBinding": 1}, got); diff != "" && got["status *v1.ClusterResourceBinding"] > 2 {
-		t.Errorf("writes for the first snapshot (-want +got):\n%s", diff)
+	got := f.writes()
+	if n := got["create *v1.Work"]; n != 1 || got["status *v1.ClusterResourceBinding"] > 2 || len(got) != 2 {
+		t.Errorf("writes for the first snapshot: %v, want a Work and one or, with a slow agent, two of the status", got)
 	}
 	b = f.await(f.move(b, 1), placementv1.ConditionAvailable, isAvailable)
 	w := f.work("c", 0)
 	if raw := string(w.Spec.Workload.Manifests[0].Raw); !strings.Contains(raw, `"name":"b"`) {
 		t.Errorf("the Work carries %s", raw)
 	}
-	got = f.quiet()
+	got = f.writes()
 	if n := got["update *v1.Work"]; n != 1 || got["status *v1.ClusterResourceBinding"] > 2 || len(got) != 2 {
 		t.Errorf("writes for the change: %v, want an update of the Work and one or, with a slow agent, two of the status", got)
 	}
-	f.stop()
-	f.start()
-	if got := f.quiet(); len(got) > 0 {
+	f.Stop()
+	f.Start()
+	if got := f.writes(); len(got) > 0 {
 		t.Errorf("writes after a restart without a change: %v", got)
 	}
 	if b.Generation != f.await(b, placementv1.ConditionAvailable, isAvailable).Generation {
@@ -67,7 +54,7 @@ func TestWaitingAndRefusing(t *testing.T) {
 	a.be(silent)
 	f.snapshot(0, []string{"a"})
 	b := f.await(f.bind("c", 0), placementv1.ConditionApplied, isProgress)
-	if m := f.message(b, placementv1.ConditionApplied); !strings.Contains(m, f.cluster("c")) || !strings.Contains(m, f.name+"-work") {
+	if m := f.message(b, placementv1.ConditionApplied); !strings.Contains(m, f.Cluster("c")) || !strings.Contains(m, f.Name+"-work") {
 		t.Errorf("message %q names neither cluster nor Work", m)
 	}
 	a.be(refuses)
@@ -109,10 +96,10 @@ func TestDecisionAlone(t *testing.T) {
 	f.join("c")
 	f.snapshot(0, []string{"a"})
 	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
-	f.quiet()
-	f.edit(b, func(s *placementv1.ResourceBindingSpec) { s.SchedulingPolicySnapshotName = f.name + "-1" })
+	f.writes()
+	f.edit(b, func(s *placementv1.ResourceBindingSpec) { s.SchedulingPolicySnapshotName = f.Name + "-1" })
 	f.await(b, placementv1.ConditionAvailable, isAvailable)
-	if diff := cmp.Diff(map[string]int{"status *v1.ClusterResourceBinding": 1}, f.quiet()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"status *v1.ClusterResourceBinding": 1}, f.writes()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
@@ -125,7 +112,7 @@ func TestParts(t *testing.T) {
 	f.snapshot(1, []string{"a", "b"})
 	f.snapshot(2)
 	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
-	for part, want := range []string{f.name + "-0-snapshot", f.name + "-0-0", f.name + "-0-1"} {
+	for part, want := range []string{f.Name + "-0-snapshot", f.Name + "-0-0", f.Name + "-0-1"} {
 		w := f.work("c", part)
 		if got := w.Annotations[placementv1.AnnotationParentSnapshotName] + " of " + w.Annotations[placementv1.AnnotationWorkCount]; got != want+" of 3" {
 			t.Errorf("Work %s carries %s, want %s", w.Name, got, want+" of 3")
@@ -134,10 +121,10 @@ func TestParts(t *testing.T) {
 	f.await(f.move(b, 1), placementv1.ConditionAvailable, isAvailable)
 	for _, part := range []int{1, 2} {
 		framework.AwaitGone(t, f, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
-			Name: placement.WorkName(f.key, part), Namespace: placement.MemberNamespace(f.cluster("c"))}})
+			Name: placement.WorkName(f.key, part), Namespace: placement.MemberNamespace(f.Cluster("c"))}})
 	}
 	removed, released := a.story()
-	if diff := cmp.Diff([]string{f.name + "-0", f.name + "-1"}, removed); diff != "" || len(released) > 0 {
+	if diff := cmp.Diff([]string{f.Name + "-0", f.Name + "-1"}, removed); diff != "" || len(released) > 0 {
 		t.Errorf("removed (-want +got):\n%s\nreleased: %v", diff, released)
 	}
 	if f.work("c", 0).Annotations[placementv1.AnnotationRemovalConfirmed] != "" {
@@ -152,20 +139,20 @@ func TestMissingSnapshot(t *testing.T) {
 	f.snapshot(0, []string{"a"})
 	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
 	f.await(f.move(b, 1), placementv1.ConditionWorkSynchronized, "False/"+placementv1.ReasonSyncWorkFailed)
-	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, f.name+"-1-snapshot") {
+	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, f.Name+"-1-snapshot") {
 		t.Errorf("message %q does not name the snapshot", m)
 	}
 	f.snapshot(1, []string{"b"}) // it is made after all
 	f.await(b, placementv1.ConditionAvailable, isAvailable)
 
 	// One that is gone once the Works have it is not missed, by a hub that starts anew either.
-	if err := f.Delete(t.Context(), &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-1-snapshot"}}); err != nil {
+	if err := f.Delete(t.Context(), &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-1-snapshot"}}); err != nil {
 		t.Fatal(err)
 	}
-	f.quiet()
-	f.stop()
-	f.start()
-	if got := f.quiet(); len(got) > 0 {
+	f.writes()
+	f.Stop()
+	f.Start()
+	if got := f.writes(); len(got) > 0 {
 		t.Errorf("writes though all is as it was: %v", got)
 	}
 	a.be(starts)
@@ -177,11 +164,11 @@ func TestForeignWork(t *testing.T) {
 	f := newFixture(t)
 	f.join("c")
 	f.snapshot(0, []string{"a"})
-	foreign := &placementv1.Work{ObjectMeta: f.owned(f.name + "-work")}
-	foreign.Namespace = placement.MemberNamespace(f.cluster("c"))
-	foreign.Labels[placementv1.LabelParentBinding] = placement.BindingName(f.key, f.cluster("c"))
+	foreign := &placementv1.Work{ObjectMeta: f.Owned(f.Name + "-work")}
+	foreign.Namespace = placement.MemberNamespace(f.Cluster("c"))
+	foreign.Labels[placementv1.LabelParentBinding] = placement.BindingName(f.key, f.Cluster("c"))
 	foreign.Annotations[placementv1.AnnotationPlacementUID] = "an-earlier-one"
-	f.create(foreign)
+	f.Make(foreign)
 	b := f.await(f.bind("c", 0), placementv1.ConditionWorkSynchronized, "False/"+placementv1.ReasonSyncWorkFailed)
 	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, "delete it") {
 		t.Errorf("message %q does not say what to do", m)
@@ -200,7 +187,7 @@ func TestNamespaceComesLater(t *testing.T) {
 	f := newFixture(t)
 	f.snapshot(0, []string{"a"})
 	f.join("c")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace(f.cluster("d"))}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace(f.Cluster("d"))}}
 	b := f.bind("d", 0)
 	f.await(b, placementv1.ConditionWorkSynchronized, "False/"+placementv1.ReasonWorkNotSynchronizedYet)
 	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, "not a member any more") {

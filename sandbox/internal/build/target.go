@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package build compiles what a sandbox runs from the sources of public Go modules.
 package build
 

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package cli is the command line of the sandbox program.
 package cli
 

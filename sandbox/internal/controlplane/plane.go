@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package controlplane knows how the processes of a Kubernetes control plane are started, and what a fresh one needs
 // before it can be used.
 package controlplane

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package kruise runs Kruise Rollouts for a cluster from outside of it.
 package kruise
 

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package kubeconfig writes the files that clients find clusters by.
 package kubeconfig
 

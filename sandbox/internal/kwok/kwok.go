@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package kwok gives a cluster simulated nodes, on which pods run without containers.
 package kwok
 

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package lock keeps two runs of the program from working on the same folder at once.
 package lock
 

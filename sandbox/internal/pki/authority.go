@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package pki issues the certificates of a sandbox's control planes.
 package pki
 

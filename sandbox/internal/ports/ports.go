@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package ports picks TCP ports for processes that keep them over restarts.
 package ports
 

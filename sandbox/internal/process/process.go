@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package process starts programs that outlive the one that started them, recognises them again later, and ends them.
 package process
 

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package report tells people on a terminal, or readers of a log, how far a long command is.
 package report
 

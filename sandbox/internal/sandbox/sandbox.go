@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package sandbox runs a hub and its members on one machine: it decides what has to run, and keeps track of it.
 package sandbox
 

@@ -1,6 +1,3 @@
-// Copyright The Fleetwright Authors.
-// SPDX-License-Identifier: Apache-2.0
-
 // Package state keeps what is known of a sandbox in one file, so that each command finds what earlier ones started.
 package state
 
