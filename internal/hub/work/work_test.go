@@ -19,7 +19,7 @@ import (
 func (f *fixture) quiet() map[string]int {
 	all := map[string]int{}
 	for range 2 {
-		time.Sleep(2 * answerTime)
+		time.Sleep(2 * availableTime)
 		for k, v := range f.writes.Take() {
 			all[k] += v
 		}
