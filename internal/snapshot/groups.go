@@ -27,7 +27,9 @@ type Group struct {
 	Count int
 	// Latest are the names of those of its objects that are labelled as the latest.
 	Latest []string
-	// LastAvailable tells that this was the last revision that was available in every selected cluster.
+	// Available is a number that tells of revisions that were available in every selected cluster which was so last: the one
+	// with the greatest, for which LastAvailable is set. 0 is for one that never was.
+	Available     int
 	LastAvailable bool
 	// Created is when the last of its objects was made, by the API server's clock.
 	Created time.Time
@@ -60,6 +62,12 @@ func Groups[T metav1.Object](objects []T) []Group {
 		groups = append(groups, *group)
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Index, b.Index) })
+	if len(groups) > 0 {
+		last := slices.MaxFunc(groups, func(a, b Group) int { return cmp.Compare(a.Available, b.Available) }).Index
+		for i := range groups {
+			groups[i].LastAvailable = groups[i].Index == last && groups[i].Available > 0
+		}
+	}
 	return groups
 }
 
@@ -77,7 +85,9 @@ func (g *Group) add(o metav1.Object) {
 		return
 	}
 	g.Master, g.Count, g.Hash = o.GetName(), count, annotations[placementv1.AnnotationResourceHash]
-	g.LastAvailable = annotations[placementv1.AnnotationLastAvailable] == "true"
+	if g.Available, err = strconv.Atoi(annotations[placementv1.AnnotationAvailable]); err != nil {
+		g.Available = 0 // it has none, or somebody has edited it
+	}
 }
 
 // Latest returns the newest complete revision, or nil.

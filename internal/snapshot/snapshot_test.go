@@ -125,26 +125,25 @@ func object(index int, sub int, count int, marks ...string) *metav1.PartialObjec
 	o.Annotations[placementv1.AnnotationSnapshotCount] = strconv.Itoa(count)
 	o.Annotations[placementv1.AnnotationResourceHash] = fmt.Sprintf("hash%d", index)
 	for _, mark := range marks {
-		switch mark {
-		case "latest":
+		if mark == "latest" {
 			o.Labels[placementv1.LabelIsLatestSnapshot] = "true"
-		case "available":
-			o.Annotations[placementv1.AnnotationLastAvailable] = "true"
+			continue
 		}
+		o.Annotations[placementv1.AnnotationAvailable] = mark
 	}
 	return o
 }
 
 func TestGroups(t *testing.T) {
 	stray := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "stray", Labels: map[string]string{placementv1.LabelResourceIndex: "x"}}}
-	second := object(2, -1, 1, "latest")
+	second := object(2, -1, 1, "latest", "9")
 	second.CreationTimestamp = metav1.Unix(9, 0)
 	groups := snapshot.Groups([]*metav1.PartialObjectMetadata{
-		object(10, 1, 0), second, object(10, 0, 0), stray, object(9, 0, 0), object(9, -1, 3, "available"), object(10, -1, 3),
+		object(10, 1, 0), second, object(10, 0, 0), stray, object(9, 0, 0), object(9, -1, 3, "10"), object(10, -1, 3, "edited"),
 	})
 	want := []snapshot.Group{
-		{Index: 2, Created: time.Unix(9, 0), Master: "p-2-snapshot", Hash: "hash2", Count: 1, Latest: []string{"p-2-snapshot"}},
-		{Index: 9, Master: "p-9-snapshot", Parts: []string{"p-9-0"}, Hash: "hash9", Count: 3, LastAvailable: true},
+		{Index: 2, Created: time.Unix(9, 0), Master: "p-2-snapshot", Hash: "hash2", Count: 1, Latest: []string{"p-2-snapshot"}, Available: 9},
+		{Index: 9, Master: "p-9-snapshot", Parts: []string{"p-9-0"}, Hash: "hash9", Count: 3, Available: 10, LastAvailable: true},
 		{Index: 10, Master: "p-10-snapshot", Parts: []string{"p-10-0", "p-10-1"}, Hash: "hash10", Count: 3},
 	}
 	if diff := cmp.Diff(want, groups); diff != "" {
@@ -181,7 +180,7 @@ func TestPrune(t *testing.T) {
 			if rapid.IntRange(0, 4).Draw(t, "master") > 0 {
 				var marks []string
 				if rapid.IntRange(0, 5).Draw(t, "available") == 0 {
-					marks = append(marks, "available")
+					marks = append(marks, strconv.Itoa(rapid.IntRange(1, 20).Draw(t, "mark")))
 				}
 				o := object(index, -1, parts+1, marks...)
 				o.CreationTimestamp = metav1.NewTime(now)

@@ -31,22 +31,25 @@ type bench struct {
 	rounds  int
 	silence time.Duration
 	figures []figure
+	// details are what the writes of a run consist of.
+	details []string
 }
 
 func main() {
 	root := flag.String("root", ".", "the repository's root")
 	members := flag.Int("members", 10, "how many members; they have an API server and an agent alone")
 	rounds := flag.Int("rounds", 5, "how often each time is taken; the median is printed")
+	only := flag.String("only", "", "the one scenario to measure: runs, rolling, memory or idle; all without it")
 	silence := flag.Duration("silence", 5*time.Minute, "how long the idle hub is watched")
 	flag.Parse()
 	log.SetLogger(klog.Background()) // what API servers warn of
-	if err := run(*root, *members, *rounds, *silence); err != nil {
+	if err := run(*root, *only, *members, *rounds, *silence); err != nil {
 		fmt.Fprintln(os.Stderr, "perf:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, members, rounds int, silence time.Duration) error {
+func run(root, only string, members, rounds int, silence time.Duration) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root, err := filepath.Abs(root)
@@ -65,8 +68,14 @@ func run(root string, members, rounds int, silence time.Duration) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	for _, scenario := range []func(context.Context) error{b.updateRuns, b.rollingUpdates, b.drift, b.memory, b.idle} {
-		if err := scenario(ctx); err != nil {
+	for _, scenario := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"runs", b.updateRuns}, {"rolling", b.rollingUpdates}, {"rolling", b.drift}, {"memory", b.memory}, {"idle", b.idle}} {
+		if only != "" && scenario.name != only {
+			continue
+		}
+		if err := scenario.measure(ctx); err != nil {
 			return err
 		}
 	}
@@ -103,6 +112,13 @@ func (b *bench) print() error {
 	fmt.Fprintln(w, "WHAT\tBUDGET\tMEASURED")
 	for _, f := range b.figures {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.what, f.budget, f.measured)
+	}
+	if len(b.details) == 0 {
+		return w.Flush()
+	}
+	fmt.Fprintln(w, "\nWRITES OF A RUN\tRANGE\tVERB\tRESOURCE\tBY")
+	for _, line := range b.details {
+		fmt.Fprintln(w, line)
 	}
 	return w.Flush()
 }

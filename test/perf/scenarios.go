@@ -35,7 +35,8 @@ func (b *bench) updateRuns(ctx context.Context) error {
 	}
 	var times []time.Duration
 	var perCluster []int
-	var last writeCounts
+	var writes []writeCounts
+	var begun time.Time
 	for round := range b.rounds + 1 { // the first, which makes everything, is set-up and not counted
 		if err := b.setValue(ctx, name, strconv.Itoa(round)); err != nil {
 			return err
@@ -47,6 +48,7 @@ func (b *bench) updateRuns(ctx context.Context) error {
 		run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, round)}}
 		run.Spec = placementv1.UpdateRunSpec{PlacementName: name, StagedUpdateStrategyName: name, State: placementv1.UpdateRunStateRun}
 		start := time.Now()
+		begun = start
 		if err := b.hub.Create(ctx, run); err != nil {
 			return fmt.Errorf("create run %s: %w", run.Name, err)
 		}
@@ -62,13 +64,18 @@ func (b *bench) updateRuns(ctx context.Context) error {
 			return err
 		}
 		if round > 0 {
-			last = after.since(before)
-			times, perCluster = append(times, took), append(perCluster, last.total())
+			writes = append(writes, after.since(before))
+			times, perCluster = append(times, took), append(perCluster, writes[len(writes)-1].total())
 		}
 	}
 	n := float64(len(b.members))
 	b.add(fmt.Sprintf("run over %d clusters, %d stages, 50 %%, no gates", len(b.members), stages), "≤ 3 s", "%.2f s", median(times).Seconds())
-	b.add("run: hub writes per cluster updated", "≤ 6, then 4", "%.1f (%s)", float64(median(perCluster))/n, last)
+	b.add("run: hub writes per cluster updated", "≤ 6, then 4", "%.1f (rounds: %v)", float64(median(perCluster))/n, perCluster)
+	events, err := b.writes.told(ctx, begun)
+	if err != nil {
+		return err
+	}
+	b.details = append(breakdown(writes), "", "events of the last round: "+events)
 	return nil
 }
 

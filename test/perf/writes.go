@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -94,4 +98,62 @@ func (counts writeCounts) String() string {
 	}
 	sort.Strings(parts)
 	return strings.Join(parts, ", ")
+}
+
+// writers are who writes what, as each resource has one writer; the API server's metrics do not tell.
+var writers = map[string]string{
+	"clusterresourcebindings":          "hub/updaterun, hub/rolling, hub/scheduler",
+	"clusterresourcebindings/status":   "hub/work",
+	"works":                            "hub/work",
+	"works/status":                     "agents",
+	"clusterstagedupdateruns":          "the user creates it; hub/updaterun",
+	"clusterstagedupdateruns/status":   "hub/updaterun",
+	"clusterresourceplacements/status": "hub/placement",
+	"clusterresourcesnapshots":         "hub/snapshots",
+}
+
+// breakdown lists the writes of several rounds: for each kind the median and the range, those written most first.
+func breakdown(rounds []writeCounts) []string {
+	kinds := map[string]bool{}
+	for _, r := range rounds {
+		for what := range r {
+			kinds[what] = true
+		}
+	}
+	of := func(what string) []int {
+		var numbers []int
+		for _, r := range rounds {
+			numbers = append(numbers, r[what])
+		}
+		slices.Sort(numbers)
+		return numbers
+	}
+	order := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		if x, y := median(of(a)), median(of(b)); x != y {
+			return y - x
+		}
+		return strings.Compare(a, b)
+	})
+	var lines []string
+	for _, what := range order {
+		numbers := of(what)
+		verb, resource, _ := strings.Cut(what, " ")
+		lines = append(lines, fmt.Sprintf("%d\t%d to %d\t%s\t%s\t%s", median(numbers), numbers[0], numbers[len(numbers)-1], verb, resource, writers[resource]))
+	}
+	return lines
+}
+
+// told lists the events since a time by what they are about, with how often each was recorded.
+func (w *writeCounter) told(ctx context.Context, since time.Time) (string, error) {
+	list, err := w.client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("list the hub's events: %w", err)
+	}
+	counts := writeCounts{}
+	for i := range list.Items {
+		if e := &list.Items[i]; !e.EventTime.Time.Before(since) {
+			counts[e.Regarding.Kind+" "+e.Reason]++
+		}
+	}
+	return counts.String(), nil
 }

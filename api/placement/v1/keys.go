@@ -72,9 +72,9 @@ const (
 	// AnnotationClusterUID is, on a binding, the UID of the MemberCluster it was made for, so that a cluster that left and
 	// joined again under its name starts anew, with whatever its placement's strategy says about newcomers.
 	AnnotationClusterUID = "fleetwright.io/member-cluster-uid"
-	// AnnotationLastAvailable is, on a placement's newest resource snapshot that was available in every selected
-	// cluster, "true": that snapshot is never pruned.
-	AnnotationLastAvailable = "fleetwright.io/available-everywhere"
+	// AnnotationAvailable is, on resource snapshots that were available in every selected cluster, a number: the greatest
+	// is on the one that was so last, which is never pruned.
+	AnnotationAvailable = "fleetwright.io/available-everywhere"
 	// AnnotationPartOf is, on a part of a resource snapshot other than the master, the hash of the whole selection that it
 	// is a part of, so that what a hub left half-made is finished with the same content or not at all.
 	AnnotationPartOf = "fleetwright.io/part-of"

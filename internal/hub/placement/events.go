@@ -10,13 +10,12 @@ import (
 
 // Reasons of the events on a placement, besides those of its conditions.
 const (
-	// EventRolloutStarted and the following: the condition has become true of all clusters.
+	// EventRolloutStarted and the following: the condition has become true of all clusters, and the next has not.
 	EventRolloutStarted   = "PlacementRolloutStarted"
 	EventOverridden       = "PlacementOverriddenSucceeded"
 	EventWorkSynchronized = "PlacementWorkSynchronized"
 	EventApplied          = "PlacementApplied"
-	EventAvailable        = "PlacementAvailable"
-	// EventRolloutCompleted: all clusters have all of one resource snapshot.
+	// EventRolloutCompleted: all clusters have all of one resource snapshot, and it is available.
 	EventRolloutCompleted = "PlacementRolloutCompleted"
 	// EventSelectorsFoundNothing: selectors of the placement find nothing, so that nothing is placed for them.
 	EventSelectorsFoundNothing = "PlacementSelectorsFoundNothing"
@@ -39,11 +38,12 @@ var milestones = []struct{ condition, reason string }{
 	{placementv1.ConditionOverridden, EventOverridden},
 	{placementv1.ConditionWorkSynchronized, EventWorkSynchronized},
 	{placementv1.ConditionApplied, EventApplied},
-	{placementv1.ConditionAvailable, EventAvailable},
+	{placementv1.ConditionAvailable, EventRolloutCompleted},
 }
 
 // tell records the events that follow from a change of status. A milestone is told once for each resource snapshot, when
-// all clusters are on it: while a run moves them one by one, conditions come and go with each.
+// all clusters are on it: while a run moves them one by one, conditions come and go with each. Of several that are reached
+// at once the last is told, which says it all.
 func (c *Controller) tell(p placementv1.PlacementObject, before, after *placementv1.PlacementStatus, m *memory) {
 	c.tellProblem(p, before, after)
 	c.tellFoundNothing(p, before, after, m)
@@ -51,6 +51,7 @@ func (c *Controller) tell(p placementv1.PlacementObject, before, after *placemen
 	if index == "" {
 		return
 	}
+	reason, note := "", ""
 	for _, milestone := range milestones {
 		kind := c.Kinds.ConditionPrefix + milestone.condition
 		if !meta.IsStatusConditionTrue(after.Conditions, kind) || m.told[kind] == index {
@@ -60,11 +61,10 @@ func (c *Controller) tell(p placementv1.PlacementObject, before, after *placemen
 		if before.ObservedResourceIndex == index && meta.IsStatusConditionTrue(before.Conditions, kind) {
 			continue // it was told before this hub was started
 		}
-		note := meta.FindStatusCondition(after.Conditions, kind).Message
-		c.event(p, corev1.EventTypeNormal, milestone.reason, note)
-		if milestone.condition == placementv1.ConditionAvailable {
-			c.event(p, corev1.EventTypeNormal, EventRolloutCompleted, "Resource snapshot "+index+" is available in all clusters")
-		}
+		reason, note = milestone.reason, meta.FindStatusCondition(after.Conditions, kind).Message
+	}
+	if reason != "" {
+		c.event(p, corev1.EventTypeNormal, reason, note+", resource snapshot "+index)
 	}
 }
 

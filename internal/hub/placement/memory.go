@@ -30,8 +30,8 @@ type memory struct {
 	// revision is the last resource snapshot that was made or found, and when; nil before the first.
 	revision *snapshots.Revision
 	revised  time.Time
-	// written is when the status was last written.
-	written time.Time
+	// written is when the status was last written, and looked when it was last found that what is new may wait.
+	written, looked time.Time
 	// removing tells that the removal of the placement has begun.
 	removing bool
 	// told are the snapshots for which the events of conditions were recorded last, by condition.

@@ -20,6 +20,8 @@ import (
 const (
 	// statusPeriod is the shortest time between two writes of a placement's status. The first change is written at once.
 	statusPeriod = 250 * time.Millisecond
+	// progressPeriod is the same where nothing is new but how far clusters are that go their way.
+	progressPeriod = time.Second
 	// catchUp is how long the cache is given to show a revision that we made.
 	catchUp = 2 * time.Second
 )
@@ -31,7 +33,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 		return 0, nil // the evaluation is due in a moment, and brings the next pass
 	}
 	now := c.Clock.Now()
-	if after := m.written.Add(statusPeriod).Sub(now); after > 0 {
+	if after := later(m.written, m.looked).Add(statusPeriod).Sub(now); after > 0 {
 		return after, nil
 	}
 	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: m.problem, Unmatched: m.unmatched, Now: now}
@@ -48,10 +50,22 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	c.describe(ctx, p, &in)
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
+	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
+		!equality.Semantic.DeepEqual(*p.PlacementStatus(), status) {
+		m.looked = now
+		return after, nil
+	}
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}
 	return 0, c.keepLast(ctx, p, &status, groups)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // observe fills in what the cache knows of the placement's bindings and resource snapshots.

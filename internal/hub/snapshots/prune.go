@@ -77,38 +77,31 @@ func (s *Store) delete(ctx context.Context, o *metav1.PartialObjectMetadata) err
 	return nil
 }
 
-// MarkAvailable notes on a revision that it was the last one that was available in every cluster, and takes the note off
-// any other. It writes nothing where that is noted already.
+// MarkAvailable notes on a revision that it is the last one that was available in every cluster. What is noted on others
+// stays and counts less, so that this takes one write, and none where it is noted already.
 func (s *Store) MarkAvailable(ctx context.Context, p placementv1.PlacementObject, index int) error {
 	defer s.locks.lock(client.ObjectKeyFromObject(p))()
 	stock, err := s.stock(ctx, p)
 	if err != nil {
 		return err
 	}
-	// First the new note, then the old one: at no time is there none.
-	for _, wanted := range []bool{true, false} {
-		for i := range stock.groups {
-			g := &stock.groups[i]
-			if g.Master == "" || g.LastAvailable == wanted || (g.Index == index) != wanted {
-				continue
-			}
-			if err := s.annotate(ctx, stock.objects[g.Master], wanted); err != nil {
-				return err
-			}
+	greatest := 0
+	var marked *snapshot.Group
+	for i := range stock.groups {
+		g := &stock.groups[i]
+		greatest = max(greatest, g.Available)
+		if g.Index == index && g.Master != "" && !g.LastAvailable {
+			marked = g
 		}
 	}
-	return nil
-}
-
-func (s *Store) annotate(ctx context.Context, o *metav1.PartialObjectMetadata, available bool) error {
-	before := o.DeepCopy()
-	if available {
-		o.Annotations[placementv1.AnnotationLastAvailable] = "true"
-	} else {
-		delete(o.Annotations, placementv1.AnnotationLastAvailable)
+	if marked == nil {
+		return nil
 	}
+	o := stock.objects[marked.Master]
+	before := o.DeepCopy()
+	o.Annotations[placementv1.AnnotationAvailable] = strconv.Itoa(greatest + 1)
 	if err := s.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("set annotation %s of %s: %w", placementv1.AnnotationLastAvailable, o.GetName(), err)
+		return fmt.Errorf("set annotation %s of %s: %w", placementv1.AnnotationAvailable, o.GetName(), err)
 	}
 	return nil
 }

@@ -347,20 +347,25 @@ func TestMarkAvailable(t *testing.T) {
 	}
 	marked := func() []string {
 		var names []string
-		for _, o := range f.all() {
-			if o.GetAnnotations()[placementv1.AnnotationLastAvailable] != "" {
-				names = append(names, o.GetName())
+		for _, g := range snapshot.Groups(f.all()) {
+			if g.LastAvailable {
+				names = append(names, g.Master)
 			}
 		}
 		return names
 	}
+	var writes framework.Writes
+	counted := f.storeOf(writes.Count(f.Client))
 	for _, index := range []int{0, 1, 1, 0} {
-		if err := store.MarkAvailable(t.Context(), f.p, index); err != nil {
+		if err := counted.MarkAvailable(t.Context(), f.p, index); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{placement.ResourceSnapshotName("marked", index)}, marked()); diff != "" {
 			t.Errorf("unexpected marks (-want +got):\n%s", diff)
 		}
+	}
+	if got := writes.Take(); len(got) != 1 || got["patch *v1.PartialObjectMetadata"] != 3 {
+		t.Errorf("writes: %v, want one for each change", got)
 	}
 	for _, o := range f.all() {
 		if len(o.ResourceSnapshotSpec().SelectedResources) != 1 {

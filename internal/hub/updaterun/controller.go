@@ -56,6 +56,8 @@ type Controller struct {
 	Recorder  events.EventRecorder
 	Tracker   *consistency.Tracker
 	Snapshots Snapshots
+
+	paces paces
 }
 
 // SetupWithManager registers the controller, with its indexes and metrics.
@@ -98,8 +100,12 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after time.Duration, err error) {
 	runs, err := listing.UpdateRuns(ctx, c.Client, c.Kinds, client.InNamespace(key.Namespace),
 		client.MatchingFields{indexPlacement: key.Name}, listing.Shared)
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return 0, err
+	}
+	paces := c.paces.of(key, runs)
+	if len(runs) == 0 {
+		return 0, nil
 	}
 	var failures []error
 	for i := range runs {
@@ -116,6 +122,7 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 	if err != nil {
 		return 0, errors.Join(append(failures, err)...)
 	}
+	world.Unwritten = paces.unwritten(runs)
 	for _, run := range engine.Unplanned(runs) {
 		plan, again, err := c.plan(ctx, key, run)
 		if err != nil {
@@ -126,8 +133,9 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 		after = soonest(after, again)
 	}
 	for _, result := range engine.Decide(world) {
-		failures = append(failures, c.carryOut(ctx, result))
-		after = soonest(after, result.RequeueAfter)
+		wait, err := c.carryOut(ctx, result, paces[result.Run.GetUID()])
+		failures = append(failures, err)
+		after = soonest(after, soonest(wait, result.RequeueAfter))
 	}
 	return after, errors.Join(failures...)
 }

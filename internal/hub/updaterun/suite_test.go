@@ -58,6 +58,7 @@ type fixture struct {
 	placement *placementv1.ClusterResourcePlacement
 	policy    *placementv1.ClusterSchedulingPolicySnapshot
 	wrap      func(client.Client) client.Client // the controller's client
+	clock     clock.PassiveClock                // the controller's
 
 	mu      sync.Mutex
 	held    map[string]string // cluster → how it answers: "refuse", "hold", or at once that it is available
@@ -71,7 +72,7 @@ func newFixture(t testing.TB, name string, labels map[string]map[string]string) 
 	if err != nil {
 		t.Fatalf("make a client: %v", err)
 	}
-	f := &fixture{WithWatch: c, t: t, name: name, kinds: placement.ClusterKinds(), held: map[string]string{}}
+	f := &fixture{WithWatch: c, t: t, name: name, kinds: placement.ClusterKinds(), clock: clock.RealClock{}, held: map[string]string{}}
 	f.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	f.placement.Spec.ResourceSelectors = []placementv1.ResourceSelector{{Version: "v1", Kind: "Namespace", Name: "test"}}
 	f.placement.Spec.Strategy.Type = placementv1.ExternalRolloutStrategyType
@@ -168,7 +169,7 @@ func (f *fixture) start() (stop func()) {
 	if f.wrap != nil {
 		written = f.wrap(written)
 	}
-	c := &Controller{Client: written, APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: clock.RealClock{},
+	c := &Controller{Client: written, APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: f.clock,
 		Recorder: mgr.GetEventRecorder("updaterun"), Tracker: &consistency.Tracker{}, Snapshots: f}
 	if err := c.SetupWithManager(mgr); err != nil {
 		f.t.Fatalf("set up the controller: %v", err)

@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// answerTime is how long an agent may take before the binding says that it is waited for. Most answer sooner, and
-	// then one write tells all.
-	answerTime = 250 * time.Millisecond
+	// answerTime is how long an agent may take to answer before the binding says that it is waited for. Most answer sooner,
+	// busy ones and those far away included, and then one write tells all.
+	answerTime = time.Second
+	// availableTime is how long what an agent has applied may take to become available before the binding says so.
+	availableTime = 250 * time.Millisecond
 	// detailTime is how often a binding that stays what it is says another detail of it: a Deployment that counts its pods
 	// up makes no write for each of them.
 	detailTime = time.Second
@@ -27,8 +29,10 @@ func urgency(there, status *placementv1.ResourceBindingStatus) time.Duration {
 		return detailTime
 	case isSettled(status):
 		return 0
-	default:
+	case isFalse(status, placementv1.ConditionApplied, placementv1.ReasonApplyInProgress):
 		return answerTime
+	default:
+		return availableTime
 	}
 }
 

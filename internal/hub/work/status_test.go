@@ -94,13 +94,13 @@ func TestStatus(t *testing.T) {
 		"applied, not yet judged": {
 			works:       []*placementv1.Work{said("w", []metav1.Condition{applied})},
 			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=False/NotAllWorkAreAvailable"},
-			wantUrgency: answerTime,
+			wantUrgency: availableTime,
 		},
 		"starting": {
 			works:       []*placementv1.Work{said("w", []metav1.Condition{applied, waiting}, starting)},
 			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=False/NotAllWorkAreAvailable"},
 			wantFailed:  []string{"starting Available"},
-			wantUrgency: answerTime,
+			wantUrgency: availableTime,
 			wantMessage: "ConfigMap ns/starting: 0 of 1 pods",
 		},
 		"its availability cannot be told": {
@@ -120,7 +120,7 @@ func TestStatus(t *testing.T) {
 		"waits for its namespace": {
 			problem:     waitFor("Namespace fleet-member-c does not exist yet"),
 			want:        []string{"WorkSynchronized=False/WorkNotSynchronizedYet"},
-			wantUrgency: answerTime,
+			wantUrgency: availableTime,
 			wantMessage: "Namespace fleet-member-c does not exist yet",
 		},
 		"cannot be written": {

@@ -52,6 +52,7 @@ func TestGolden(t *testing.T) {
 		"lost-statuses":   playLostStatuses,
 		"unreachable":     playUnreachable,
 		"several-at-once": playSeveralAtOnce,
+		"unhurried":       playUnhurried,
 	}
 	for name, play := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -327,4 +328,27 @@ func playSeveralAtOnce(s *sim) {
 		s.now = s.runs["third"].Status.StartedTime.Time
 		s.setState("parked", run)
 	})
+}
+
+// playUnhurried lets the progress of clusters wait to be written, while a run is started, stopped, stuck and ends.
+func playUnhurried(s *sim) {
+	s.unhurried = true
+	s.strategy("two", environment("staging"), environment("canary", sortedBy("order"), atMost("1"), approvalBefore))
+	s.do("a run is created", func() { s.create("example-run", "two", "0", run) })
+	s.do("member2 is available", func() { s.available("member2") })
+	s.do("somebody approves", func() { s.approve("example-run-before-canary") })
+	s.do("member3 is available", func() { s.available("member3") })
+	s.do("member3 is not any more, and stays done", func() { s.applying("member3") })
+	s.do("member1 refuses", func() { s.refuse("member1") })
+	s.do("member1 heals", func() { s.applying("member1") })
+	s.do("the run is stopped", func() { s.setState("example-run", stop) })
+	s.do("member1 is available", func() { s.available("member1") })
+	s.do("it is set to Run", func() { s.setState("example-run", run) })
+
+	s.snapshots = 2
+	s.do("another run is created", func() { s.create("second", "two", "1", run) })
+	s.do("somebody edits a binding before it is written that the run moved it", func() { s.bindings["member2"].Spec.ResourceSnapshotName = "web-7-snapshot" })
+	s.do("a third run is created", func() { s.create("third", "two", "1", run) })
+	s.do("the hub crashes, and what waited is lost", func() { s.writesLeft = 0; clear(s.unwritten); s.writesLeft = -1 })
+	s.do("member2 is available", func() { s.available("member2") })
 }

@@ -256,7 +256,8 @@ type action struct {
 	run     string
 	index   string
 	delay   time.Duration
-	crash   int // after how many writes the hub crashes on it; -1: not
+	crash   int  // after how many writes the hub crashes on it; -1: not
+	wait    bool // statuses wait that may
 }
 
 func randomAction(t *rapid.T, s *sim) action {
@@ -268,6 +269,7 @@ func randomAction(t *rapid.T, s *sim) action {
 		index:   rapid.SampledFrom([]string{"", "0", "1"}).Draw(t, "index"),
 		delay:   time.Duration(rapid.IntRange(100, 60_000).Draw(t, "delay")) * time.Millisecond,
 		crash:   rapid.IntRange(-1, 4).Draw(t, "crash"),
+		wait:    rapid.Bool().Draw(t, "wait"),
 	}
 }
 
@@ -362,7 +364,8 @@ func (h *history) finish() {
 	}
 }
 
-// TestInvariants plays random stories, with crashes after any write, and looks for what must never happen.
+// TestInvariants plays random stories, with crashes after any write and with statuses that wait, and looks for what must
+// never happen.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -374,6 +377,7 @@ func TestInvariants(t *testing.T) {
 		for range rapid.IntRange(5, 60).Draw(rt, "actions") {
 			a := randomAction(rt, s)
 			fmt.Fprintf(&s.log, "%+v\n", a)
+			h.unhurried = a.wait
 			h.happen(a)
 			if a.crash == 0 || a.crash == 2 { // something else happens before the hub has come back
 				h.writesLeft = a.crash
@@ -384,6 +388,7 @@ func TestInvariants(t *testing.T) {
 			h.react(a)
 		}
 		s.log.WriteString("let everything happen\n")
+		h.unhurried = false
 		h.finish()
 		active := 0
 		for name, r := range h.runs {
@@ -423,6 +428,35 @@ func TestCrashesLeaveNoTrace(t *testing.T) {
 			one.react(a)
 			if diff := cmp.Diff(stored(calm), stored(stormy)); diff != "" {
 				rt.Fatalf("a crash made a difference (-without +with):\n%s\n%s", diff, tail(stormy.log.String(), 60))
+			}
+		}
+	})
+}
+
+// TestWaitingLeavesNoTrace plays each random story twice, once with statuses that wait over several actions, and compares all
+// that is stored, times included, whenever nothing waits any more.
+func TestWaitingLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		hasty := randomFleet(rt, t)
+		unhurried := copySim(hasty)
+		fail := func(format string, args ...any) {
+			rt.Fatalf(format+"\n%s", append(args, tail(unhurried.log.String(), 60))...)
+		}
+		one, two := watchHistory(hasty, fail), watchHistory(unhurried, fail)
+		one.create("run0", "random", "", run)
+		two.create("run0", "random", "", run)
+		for range rapid.IntRange(5, 50).Draw(rt, "actions") {
+			a := randomAction(rt, hasty)
+			a.crash = -1
+			fmt.Fprintf(&unhurried.log, "%+v\n", a)
+			for _, h := range []*history{one, two} {
+				h.happen(a)
+				h.unhurried = h == two && a.wait
+				h.react(a)
+			}
+			if diff := cmp.Diff(stored(hasty), stored(unhurried)); diff != "" && !a.wait {
+				rt.Fatalf("waiting made a difference (-without +with):\n%s\n%s", diff, tail(unhurried.log.String(), 60))
 			}
 		}
 	})

@@ -24,6 +24,9 @@ type World struct {
 	Placement placementv1.PlacementObject
 	// Runs are all runs of the placement, those that are finished or being deleted included.
 	Runs []placementv1.UpdateRunObject
+	// Unwritten are, by the run's UID, statuses of earlier Results that were allowed to wait and are not stored yet. It may
+	// be lost: what they say is found out again.
+	Unwritten map[types.UID]*placementv1.UpdateRunStatus
 	// Plans are the plans of the runs that Unplanned names, by the run's UID.
 	Plans map[types.UID]Plan
 	// Bindings are those under the placement's name.
@@ -48,6 +51,9 @@ type Result struct {
 	Answer []placementv1.ApprovalRequestObject
 	// Status is the run's new status.
 	Status *placementv1.UpdateRunStatus
+	// MayWait tells that nothing but the progress of clusters is new in Status. It need not be written at once, if it is
+	// then among the Unwritten; everything else of the Result is.
+	MayWait bool
 	// Events are what is to be told once the status is written.
 	Events []Event
 	// RequeueAfter is when time alone will change the decision; 0 means never.

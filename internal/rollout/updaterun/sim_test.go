@@ -37,6 +37,9 @@ type sim struct {
 	uids       int
 	requeue    time.Duration
 
+	// unhurried lets statuses wait that may; unwritten are those that do, by the run's UID. A crash loses them.
+	unhurried bool
+	unwritten map[types.UID]*placementv1.UpdateRunStatus
 	// writesLeft is how many writes come before a crash; negative: none does.
 	writesLeft int
 	// watch is called after each write.
@@ -54,6 +57,7 @@ func newSim(t testing.TB) *sim {
 		strategies: map[string]*placementv1.UpdateStrategySpec{}, members: map[string]*schedule.Cluster{},
 		bindings: map[string]*placementv1.ClusterResourceBinding{}, runs: map[string]*placementv1.ClusterStagedUpdateRun{},
 		requests: map[string]*placementv1.ClusterApprovalRequest{}, shown: map[string]string{}, writesLeft: -1, snapshots: 1,
+		unwritten: map[types.UID]*placementv1.UpdateRunStatus{},
 	}
 	s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement)}
 	s.placement.Spec.Strategy.Type = placementv1.ExternalRolloutStrategyType
@@ -176,7 +180,11 @@ func (s *sim) fleet() schedule.Fleet {
 }
 
 func (s *sim) world() *World {
-	w := &World{Kinds: s.kinds, Key: s.key(), Now: s.now, Fleet: s.fleet(), Plans: map[types.UID]Plan{}, Requests: map[string]placementv1.ApprovalRequestObject{}}
+	w := &World{Kinds: s.kinds, Key: s.key(), Now: s.now, Fleet: s.fleet(), Plans: map[types.UID]Plan{}, Requests: map[string]placementv1.ApprovalRequestObject{},
+		Unwritten: map[types.UID]*placementv1.UpdateRunStatus{}}
+	for uid, status := range s.unwritten {
+		w.Unwritten[uid] = status.DeepCopy()
+	}
 	if s.placement != nil {
 		w.Placement = s.placement.DeepCopy()
 	}
@@ -245,6 +253,7 @@ func (s *sim) pass() (changed bool) {
 		if !alive {
 			fmt.Fprintf(&s.log, "  the hub crashes\n")
 			s.writesLeft = -1
+			clear(s.unwritten)
 			return true
 		}
 	}
@@ -291,11 +300,20 @@ func (s *sim) apply(r Result) (changed, alive bool) {
 	}
 	stored := s.runs[r.Run.GetName()]
 	if equality.Semantic.DeepEqual(&stored.Status, r.Status) {
+		delete(s.unwritten, stored.UID)
+		return changed, true
+	}
+	if s.unhurried && r.MayWait {
+		if !equality.Semantic.DeepEqual(s.unwritten[stored.UID], r.Status) {
+			s.unwritten[stored.UID], changed = r.Status.DeepCopy(), true
+			fmt.Fprintf(&s.log, "    what %s has to say may wait\n", stored.Name)
+		}
 		return changed, true
 	}
 	if !s.write() {
 		return changed, false
 	}
+	delete(s.unwritten, stored.UID)
 	stored.Status = *r.Status.DeepCopy()
 	s.wrote("status %s", stored.Name)
 	s.show(stored)

@@ -39,7 +39,7 @@ func newStep(w *World, run placementv1.UpdateRunObject) *step {
 		run:      run,
 		stopping: run.UpdateRunSpec().State == placementv1.UpdateRunStateStop,
 		recorded: run.UpdateRunStatus(),
-		status:   run.UpdateRunStatus().DeepCopy(),
+		status:   w.latest(run).DeepCopy(),
 		result:   Result{Run: run},
 	}
 	s.refresh(s.status)
@@ -128,6 +128,7 @@ func (s *step) advance() {
 func (s *step) done() Result {
 	fit(s.status, maxStatusBytes)
 	s.result.Status = s.status
+	s.result.MayWait = mayWait(s.recorded, s.status)
 	s.result.Events = s.w.eventsOf(s.run, s.status)
 	if len(s.skipped) > 0 {
 		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)))
@@ -170,7 +171,7 @@ func (s *step) succeed() {
 
 // fail ends the run for good. What its clusters have, they keep; its open approval requests are closed.
 func (s *step) fail(why string) Result {
-	s.status = s.recorded.DeepCopy()
+	s.status = s.w.latest(s.run).DeepCopy()
 	s.refresh(s.status)
 	s.result, s.skipped = Result{Run: s.run}, nil
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {

@@ -1,0 +1,97 @@
+package updaterun
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// statusPeriod is the shortest time between two writes of a run's status where the second tells of the progress of clusters
+// alone. A stage of fast clusters then takes one write, and not one for each wave of them.
+const statusPeriod = 500 * time.Millisecond
+
+// pace is what is remembered of a run between two looks at it: when its status was last written, and what was decided since
+// that was allowed to wait. A hub that is started anew finds all of it out again.
+type pace struct {
+	written time.Time
+	// ahead is the status that waits to be written in place of stored; nil where none does.
+	stored, ahead *placementv1.UpdateRunStatus
+}
+
+// wait returns for how long a status that may wait has to.
+func (p *pace) wait(now time.Time) time.Duration {
+	return min(p.written.Add(statusPeriod).Sub(now), statusPeriod) // a clock that was set back holds nothing up
+}
+
+// hold keeps a status that waits. It tells whether it is another than before.
+func (p *pace) hold(stored, status *placementv1.UpdateRunStatus) (changed bool) {
+	changed = p.ahead == nil || !equality.Semantic.DeepEqual(p.ahead, status)
+	p.stored, p.ahead = stored.DeepCopy(), status.DeepCopy()
+	return changed
+}
+
+// wrote says that a status was written.
+func (p *pace) wrote(now time.Time) {
+	p.written = now
+	p.settle()
+}
+
+// settle says that nothing waits any more.
+func (p *pace) settle() { p.stored, p.ahead = nil, nil }
+
+// runPaces are those of the runs of one placement, by UID.
+type runPaces map[types.UID]*pace
+
+// unwritten are the statuses that wait. One goes with what was stored when it was decided: where somebody has written
+// another status meanwhile, that one counts.
+func (all runPaces) unwritten(runs []placementv1.UpdateRunObject) map[types.UID]*placementv1.UpdateRunStatus {
+	waiting := map[types.UID]*placementv1.UpdateRunStatus{}
+	for _, run := range runs {
+		p := all[run.GetUID()]
+		switch {
+		case p == nil || p.ahead == nil:
+		case equality.Semantic.DeepEqual(p.stored, run.UpdateRunStatus()):
+			waiting[run.GetUID()] = p.ahead
+		default:
+			p.settle()
+		}
+	}
+	return waiting
+}
+
+// paces are those of all placements. Its zero value is ready for use.
+type paces struct {
+	mu  sync.Mutex
+	all map[placement.Key]runPaces
+}
+
+// of returns the paces of a placement's runs, and forgets those of runs that are gone. They belong to whoever looks at the
+// placement, of whom there is one at a time.
+func (p *paces) of(key placement.Key, runs []placementv1.UpdateRunObject) runPaces {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(runs) == 0 {
+		delete(p.all, key)
+		return nil
+	}
+	if p.all == nil {
+		p.all = map[placement.Key]runPaces{}
+	}
+	if p.all[key] == nil {
+		p.all[key] = runPaces{}
+	}
+	there := map[types.UID]bool{}
+	for _, run := range runs {
+		there[run.GetUID()] = true
+		if p.all[key][run.GetUID()] == nil {
+			p.all[key][run.GetUID()] = &pace{}
+		}
+	}
+	maps.DeleteFunc(p.all[key], func(uid types.UID, _ *pace) bool { return !there[uid] })
+	return p.all[key]
+}

@@ -1,0 +1,53 @@
+package updaterun
+
+import (
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	var p pace
+	if got := p.wait(now); got > 0 {
+		t.Errorf("the first change waits %v", got)
+	}
+	p.wrote(now)
+	if got := p.wait(now.Add(100 * time.Millisecond)); got != 400*time.Millisecond {
+		t.Errorf("100 ms after a write the next waits %v", got)
+	}
+	if got := p.wait(now.Add(-time.Hour)); got != statusPeriod {
+		t.Errorf("on a clock that was set back it waits %v", got)
+	}
+	stored, status := &placementv1.UpdateRunStatus{}, &placementv1.UpdateRunStatus{PolicySnapshotIndexUsed: "1"}
+	if !p.hold(stored, status) || p.hold(stored, status) {
+		t.Error("a new status is not told from one that waits already")
+	}
+}
+
+func TestUnwritten(t *testing.T) {
+	t.Parallel()
+	key := placement.Key{Name: "web"}
+	r := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}
+	runs := []placementv1.UpdateRunObject{r}
+	var all paces
+	all.of(key, runs)[r.UID].hold(&r.Status, &placementv1.UpdateRunStatus{PolicySnapshotIndexUsed: "1"})
+	if got := all.of(key, runs).unwritten(runs); got[r.UID] == nil || got[r.UID].PolicySnapshotIndexUsed != "1" {
+		t.Errorf("what waits: %v", got)
+	}
+	r.Status.PolicySnapshotIndexUsed = "7"
+	if got := all.of(key, runs).unwritten(runs); len(got) > 0 {
+		t.Errorf("a status that somebody else wrote is to be overwritten with %v", got[r.UID])
+	}
+	other := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{UID: "uid-2"}}
+	if got := all.of(key, []placementv1.UpdateRunObject{other}); len(got) != 1 || got[other.UID] == nil {
+		t.Errorf("a run that is gone takes memory: %v", got)
+	}
+	if all.of(key, nil); len(all.all) > 0 {
+		t.Errorf("a placement without runs takes memory: %v", all.all)
+	}
+}
