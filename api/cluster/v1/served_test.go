@@ -26,7 +26,7 @@ func TestServedKinds(t *testing.T) {
 	}
 }
 
-// TestColumns looks at what `kubectl get memberclusters` prints.
+// TestColumns looks at what `kubectl get memberclusters` and `kubectl get internalmemberclusters` print.
 func TestColumns(t *testing.T) {
 	server := framework.StartAPIServer(t)
 	c := framework.Client(t, server)
@@ -41,9 +41,25 @@ func TestColumns(t *testing.T) {
 	if err := c.Status().Patch(t.Context(), member, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
 		t.Fatalf("set the status: %v", err)
 	}
+	internal := apitest.Parse(t, "{apiVersion: cluster.kubernetes-fleet.io/v1, kind: InternalMemberCluster, metadata: {namespace: default, name: member1}, spec: {state: Join}}")
+	if err := c.Create(t.Context(), internal); err != nil {
+		t.Fatalf("create an internal member cluster: %v", err)
+	}
+	agent := `{"status":{"agentStatus":[{"type":"MemberAgent","conditions":[
+		{"type":"Joined","status":"True","reason":"r","message":"m","lastTransitionTime":"2026-01-02T03:04:05Z"},
+		{"type":"Healthy","status":"False","reason":"r","message":"m","lastTransitionTime":"2026-01-02T03:04:05Z"}]}]}}`
+	if err := c.Status().Patch(t.Context(), internal, client.RawPatch(types.MergePatchType, []byte(agent))); err != nil {
+		t.Fatalf("set the agent's status: %v", err)
+	}
 	for _, version := range []string{"v1", "v1beta1"} {
-		path := "/apis/" + group + "/" + version + "/memberclusters"
 		want := `
+NAME      ASKED   JOINED   HEALTHY   LAST-SEEN   AGE
+member1   Join    True     False                 AGE`
+		if diff := cmp.Diff(want, "\n"+apitest.Printed(t, server, "/apis/"+group+"/"+version+"/namespaces/default/internalmemberclusters", false)); diff != "" {
+			t.Errorf("kubectl get, in %s (-want +got):\n%s", version, diff)
+		}
+		path := "/apis/" + group + "/" + version + "/memberclusters"
+		want = `
 NAME      JOINED   AGE   MEMBER-AGENT-LAST-SEEN   NODE-COUNT   AVAILABLE-CPU   AVAILABLE-MEMORY
 member1   True     AGE                            2            15500m          60Gi`
 		if diff := cmp.Diff(want, "\n"+apitest.Printed(t, server, path, false)); diff != "" {

@@ -214,6 +214,10 @@ type InternalMemberClusterStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,shortName=imc,categories={fleet,fleet-cluster}
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Asked",type=string,JSONPath=`.spec.state`
+// +kubebuilder:printcolumn:name="Joined",type=string,JSONPath=`.status.agentStatus[?(@.type=="MemberAgent")].conditions[?(@.type=="Joined")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.agentStatus[?(@.type=="MemberAgent")].conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Last-Seen",type=date,JSONPath=`.status.agentStatus[?(@.type=="MemberAgent")].lastReceivedHeartbeat`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type InternalMemberCluster struct {
 	metav1.TypeMeta   `json:",inline"`

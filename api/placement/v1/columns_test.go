@@ -28,27 +28,33 @@ func TestColumns(t *testing.T) {
 		"a placement, scheduled": {
 			plural: "clusterresourceplacements",
 			object: anExternalPlacement + "metadata: {name: example-placement}",
-			status: `status: {conditions: [{type: ClusterResourcePlacementScheduled, status: "True", observedGeneration: 1, reason: r, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`,
+			status: `status: {observedResourceIndex: "3", conditions: [{type: ClusterResourcePlacementScheduled, status: "True", observedGeneration: 1, reason: r, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`,
 			want: `
 NAME                GEN   SCHEDULED   SCHEDULED-GEN   AVAILABLE   AVAILABLE-GEN   AGE
 example-placement   1     True        1                                           AGE`,
 			wantWide: `
-NAME                GEN   TYPE      SCHEDULED   SCHEDULED-GEN   WORK-SYNCHRONIZED   WORK-SYNCHRONIZED-GEN   AVAILABLE   AVAILABLE-GEN   AGE
-example-placement   1     PickAll   True        1                                                                                       AGE`,
+NAME                GEN   TYPE      SCHEDULED   SCHEDULED-GEN   WORK-SYNCHRONIZED   WORK-SYNCHRONIZED-GEN   AVAILABLE   AVAILABLE-GEN   RESOURCE-INDEX   AGE
+example-placement   1     PickAll   True        1                                                                                       3                AGE`,
 		},
 		"a resource snapshot": {
 			plural: "clusterresourcesnapshots",
-			object: holding("") + "metadata: {name: example-placement-0-snapshot}",
+			object: holding("") + "metadata: {name: example-placement-0-snapshot, labels: {kubernetes-fleet.io/resource-index: \"0\", kubernetes-fleet.io/is-latest-snapshot: \"true\"}}",
 			want: `
 NAME                           GEN   AGE
 example-placement-0-snapshot   1     AGE`,
+			wantWide: `
+NAME                           GEN   AGE   INDEX   LATEST
+example-placement-0-snapshot   1     AGE   0       true`,
 		},
 		"a policy snapshot": {
 			plural: "clusterschedulingpolicysnapshots",
-			object: policySnapshot + "metadata: {name: example-placement-0}",
+			object: policySnapshot + "metadata: {name: example-placement-0, labels: {kubernetes-fleet.io/policy-index: \"0\", kubernetes-fleet.io/is-latest-snapshot: \"true\"}}",
 			want: `
 NAME                  GEN   AGE
 example-placement-0   1     AGE`,
+			wantWide: `
+NAME                  GEN   AGE   INDEX   LATEST
+example-placement-0   1     AGE   0       true`,
 		},
 		"a binding": {
 			plural: "clusterresourcebindings",
@@ -61,14 +67,14 @@ web-member1                      True               AGE`,
 NAME          WORKSYNCHRONIZED   RESOURCESAPPLIED   RESOURCEAVAILABLE   AGE
 web-member1                      True                                   AGE`,
 		},
-		"a run, initialized": {
+		"a run that named no snapshot, initialized": {
 			plural: "clusterstagedupdateruns",
 			object: `
 apiVersion: placement.kubernetes-fleet.io/v1
 kind: ClusterStagedUpdateRun
 metadata: {name: example-run}
-spec: {placementName: example-placement, resourceSnapshotIndex: "1", stagedRolloutStrategyName: example-strategy}`,
-			status: `status: {policySnapshotIndexUsed: "0", conditions: [{type: Initialized, status: "True", reason: r, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`,
+spec: {placementName: example-placement, stagedRolloutStrategyName: example-strategy}`,
+			status: `status: {resourceSnapshotIndexUsed: "1", policySnapshotIndexUsed: "0", conditions: [{type: Initialized, status: "True", reason: r, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`,
 			want: `
 NAME          PLACEMENT           RESOURCE-SNAPSHOT-INDEX   POLICY-SNAPSHOT-INDEX   INITIALIZED   SUCCEEDED   AGE
 example-run   example-placement   1                         0                       True                      AGE`,
@@ -94,8 +100,8 @@ example-run-before-canary   example-run   canary   True       True              
 			plural: "clusterstagedupdatestrategies",
 			object: theSeedsStrategy + "metadata: {name: example-strategy}",
 			want: `
-NAME               AGE
-example-strategy   AGE`,
+NAME               FIRST-STAGE   LAST-STAGE   AGE
+example-strategy   staging       canary       AGE`,
 		},
 		"a work": {
 			plural: "namespaces/default/works",

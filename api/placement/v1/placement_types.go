@@ -217,6 +217,7 @@ type PerClusterPlacementStatus struct {
 // +kubebuilder:printcolumn:name="Work-Synchronized-Gen",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementWorkSynchronized")].observedGeneration`
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementAvailable")].status`
 // +kubebuilder:printcolumn:name="Available-Gen",type=string,JSONPath=`.status.conditions[?(@.type=="ClusterResourcePlacementAvailable")].observedGeneration`
+// +kubebuilder:printcolumn:name="Resource-Index",type=string,priority=1,JSONPath=`.status.observedResourceIndex`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name: the name field cannot have length exceeding 63; choose a shorter name"
 type ClusterResourcePlacement struct {

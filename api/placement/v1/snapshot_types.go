@@ -52,6 +52,8 @@ type ClusterDecision struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Gen",type=string,JSONPath=`.metadata.generation`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Index",type=string,priority=1,JSONPath=`.metadata.labels.kubernetes-fleet\.io/policy-index`
+// +kubebuilder:printcolumn:name="Latest",type=string,priority=1,JSONPath=`.metadata.labels.kubernetes-fleet\.io/is-latest-snapshot`
 type ClusterSchedulingPolicySnapshot struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -91,6 +93,8 @@ type ResourceContent struct {
 // +kubebuilder:resource:scope=Cluster,shortName=crs,categories={fleet,fleet-placement}
 // +kubebuilder:printcolumn:name="Gen",type=string,JSONPath=`.metadata.generation`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Index",type=string,priority=1,JSONPath=`.metadata.labels.kubernetes-fleet\.io/resource-index`
+// +kubebuilder:printcolumn:name="Latest",type=string,priority=1,JSONPath=`.metadata.labels.kubernetes-fleet\.io/is-latest-snapshot`
 // +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="spec is immutable; the hub makes a new snapshot when the resources change"
 type ClusterResourceSnapshot struct {
 	metav1.TypeMeta   `json:",inline"`

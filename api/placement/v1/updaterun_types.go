@@ -87,6 +87,9 @@ type StageTask struct {
 // ClusterStagedUpdateStrategy says in which stages update runs of ClusterResourcePlacements proceed.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=csus,categories={fleet,fleet-placement}
+// +kubebuilder:printcolumn:name="First-Stage",type=string,JSONPath=`.spec.stages[0].name`
+// +kubebuilder:printcolumn:name="Last-Stage",type=string,JSONPath=`.spec.stages[-1:].name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterStagedUpdateStrategy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -268,7 +271,7 @@ type StageTaskStatus struct {
 // +kubebuilder:resource:scope=Cluster,shortName={csur,clusterstagedupdaterrun},categories={fleet,fleet-placement}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Placement",type=string,JSONPath=`.spec.placementName`
-// +kubebuilder:printcolumn:name="Resource-Snapshot-Index",type=string,JSONPath=`.spec.resourceSnapshotIndex`
+// +kubebuilder:printcolumn:name="Resource-Snapshot-Index",type=string,JSONPath=`.status.resourceSnapshotIndexUsed`
 // +kubebuilder:printcolumn:name="Policy-Snapshot-Index",type=string,JSONPath=`.status.policySnapshotIndexUsed`
 // +kubebuilder:printcolumn:name="Initialized",type=string,JSONPath=`.status.conditions[?(@.type=="Initialized")].status`
 // +kubebuilder:printcolumn:name="Progressing",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Progressing")].status`
