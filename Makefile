@@ -34,11 +34,13 @@ help: ## List what can be made
 
 .PHONY: up
 up: build ## Start a hub and MEMBERS=3 members with the product on them
-	go run ./hack/up -members $(MEMBERS) -bare $(BARE)
+	go build -o bin/up ./hack/up
+	bin/up -members $(MEMBERS) -bare $(BARE)
 
 .PHONY: down
 down: sandbox ## Stop what `make up` started, and remove its state
-	go run ./hack/up -down
+	go build -o bin/up ./hack/up
+	bin/up -down
 
 ##@ To build
 
@@ -73,7 +75,7 @@ clean: down ## Remove all that was built; compiling Kubernetes anew takes some m
 ##@ To test
 
 .PHONY: test
-test: lint verify-generated test-unit test-api test-integration test-sandbox test-e2e ## Run every test
+test: lint verify-modules verify-generated test-unit test-api test-integration test-sandbox test-e2e ## Run every test
 
 .PHONY: lint
 lint: bin/tools/golangci-lint ## Look for what tests do not find; .golangci.yml and hack/tools/repolint say what and why

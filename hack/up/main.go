@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,15 +25,17 @@ func main() {
 	down := flag.Bool("down", false, "stop it all and remove its state")
 	flag.Parse()
 	log.SetLogger(klog.Background()) // what API servers warn of
-	if err := run(*root, *dir, *members, *bare, *down); err != nil {
-		fmt.Fprintln(os.Stderr, "up:", err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *root, *dir, *members, *bare, *down)
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, explain(err, interrupted, *down))
 		os.Exit(1)
 	}
 }
 
-func run(root, dir string, members, bare int, down bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+func run(ctx context.Context, root, dir string, members, bare int, down bool) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return fmt.Errorf("find the repository's root: %w", err)
@@ -48,13 +51,26 @@ func run(root, dir string, members, bare int, down bool) error {
 		return err
 	}
 	fmt.Printf(`
-A hub and %d members are up. Type next:
+A hub and %d members are up. For kubectl and kubectl amc in your shell, type
 
   export KUBECONFIG=%s PATH=%s:$PATH
-  kubectl get memberclusters
-  kubectl amc run --help
 
-docs/tutorials/staged-update.md takes it from here; make down stops everything.
+and follow docs/tutorials/staged-update.md. make down stops everything.
 `, members+bare, fleet.Kubeconfig(), filepath.Join(root, "bin"))
 	return nil
+}
+
+// explain says what became of it, and what to do.
+func explain(err error, interrupted, down bool) string {
+	switch {
+	case interrupted && down:
+		return "\nInterrupted. What is not stopped yet keeps running: make down goes on."
+	case interrupted:
+		return "\nInterrupted. What was started keeps running: make up goes on, make down removes it."
+	case errors.Is(err, quickstart.ErrSandbox) && !down:
+		return fmt.Sprintf("up: %v: see above\nWhat was started keeps running: make up tries again, and make down removes it. Fewer members need less of the\n"+
+			"machine: make down, and then make up MEMBERS=2. README.md says what each needs.", err)
+	default:
+		return fmt.Sprintf("up: %v", err)
+	}
 }

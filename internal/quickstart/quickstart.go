@@ -5,12 +5,14 @@ package quickstart
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -140,14 +142,23 @@ func (f *Fleet) removeFiles() error {
 	return nil
 }
 
-// Sandbox runs the sandbox's own command on this fleet.
+// ErrSandbox is what goes before the failure of the sandbox's own command, which has said on Out what went wrong.
+var ErrSandbox = errors.New("the sandbox's command failed")
+
+// patienceWithInterrupted is how long the sandbox's command may take to write down what it has started.
+const patienceWithInterrupted = 10 * time.Second
+
+// Sandbox runs the sandbox's own command on this fleet. Interrupted, the command ends by itself: killed, it would leave
+// processes behind that nobody knows of.
 func (f *Fleet) Sandbox(ctx context.Context, args ...string) error {
 	verb, rest := args[0], args[1:]
 	command := exec.CommandContext(ctx, filepath.Join(f.Root, "bin", "sandbox"),
 		append([]string{verb, "--dir", f.Dir, "--bin", filepath.Join(f.Root, "bin")}, rest...)...)
 	command.Stdout, command.Stderr = f.Out, f.Out
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = patienceWithInterrupted
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("sandbox %s: %w", verb, err)
+		return fmt.Errorf("%w: sandbox %s: %w", ErrSandbox, verb, err)
 	}
 	return nil
 }
