@@ -128,6 +128,6 @@ func (c *Controller) find(ctx context.Context, key placement.Key, p placementv1.
 		return &engine.Snapshot{Refused: fmt.Sprintf("resource snapshot %d of %s %q is damaged: it has %d of %d parts; choose another index",
 			number, c.Kinds.Placement, key.Name, 1+len(g.Parts), g.Count)}, nil
 	}
-	return &engine.Snapshot{Refused: fmt.Sprintf("%s %q has no resource snapshot with index %d; `kubectl get %s` shows those there are, "+
-		"and a run without resourceSnapshotIndex makes a new one", c.Kinds.Placement, key.Name, number, plural(c.Kinds.ResourceSnapshot))}, nil
+	return &engine.Snapshot{Refused: fmt.Sprintf("%s %q has no resource snapshot with index %d; `kubectl get %s` shows which were rolled out, "+
+		"and a run without resourceSnapshotIndex makes a new one", c.Kinds.Placement, key.Name, number, plural(c.Kinds.UpdateRun))}, nil
 }
