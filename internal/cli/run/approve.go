@@ -136,9 +136,10 @@ func openStages(ctx context.Context, o *options.Options, args []string) []string
 	return slices.Compact(stages)
 }
 
-// isOpen tells whether a request waits for somebody: nobody has approved it, and its run has not ended.
+// isOpen tells whether a request waits for somebody: nobody has approved it, and its run has not ended. That it was accepted
+// without having been approved somebody wrote by hand: to the run it means nothing.
 func isOpen(r *placementv1.ClusterApprovalRequest) bool {
-	return meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApprovalAccepted) == nil &&
+	return !meta.IsStatusConditionFalse(r.Status.Conditions, placementv1.ConditionApprovalAccepted) &&
 		!meta.IsStatusConditionTrue(r.Status.Conditions, placementv1.ConditionApproved)
 }
 

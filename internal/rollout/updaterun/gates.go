@@ -98,14 +98,14 @@ func (s *step) approval(stage *placementv1.StageUpdatingStatus, task *placementv
 	approved := meta.FindStatusCondition(request.ApprovalRequestStatus().Conditions, placementv1.ConditionApproved)
 	isApproved := approved != nil && approved.Status == metav1.ConditionTrue
 	switch {
+	case !isApproved: // ApprovalAccepted alone, which anybody may write who may approve, says of nobody that he approved
+		return g
 	case accepted(request):
-	case isApproved && approved.ObservedGeneration == request.GetGeneration():
+	case approved.ObservedGeneration == request.GetGeneration():
 		s.accept(request)
-	case isApproved:
+	default:
 		g.odd = fmt.Sprintf("; %s %s is approved for its generation %d and has generation %d: approve it with observedGeneration %d",
 			s.w.Kinds.ApprovalRequest, request.GetName(), approved.ObservedGeneration, request.GetGeneration(), request.GetGeneration())
-		return g
-	default:
 		return g
 	}
 	s.set(&task.Conditions, placementv1.ConditionApprovalRequestApproved, metav1.ConditionTrue, placementv1.ReasonStageTaskApprovalRequestApproved,

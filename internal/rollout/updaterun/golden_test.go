@@ -232,6 +232,10 @@ func playRequests(s *sim) {
 	s.do("the run's own is deleted", func() { delete(s.requests, name) })
 	s.do("it is being deleted", func() { s.requests[name].DeletionTimestamp = ptr.To(metav1.NewTime(s.now)) })
 	s.do("it is gone", func() { delete(s.requests, name) })
+	s.do("somebody writes the run's answer without an approval", func() {
+		s.requests[name].Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionApprovalAccepted, Status: metav1.ConditionTrue, Reason: "x"}}
+	})
+	s.requests[name].Status.Conditions = nil
 	s.do("somebody approves", func() { s.approve(name) })
 	s.do("the patch that approves is sent again, and with it goes the run's answer", func() {
 		s.requests[name].Status.Conditions = s.requests[name].Status.Conditions[:1]
