@@ -209,8 +209,8 @@ func TestDamagedBinding(t *testing.T) {
 		})
 	}
 	f.Writes.Take()
-	f.health("a", metav1.ConditionFalse, "later")
-	f.awaitScheduled(0, 1)
+	f.join("b") // once that is done, all that came before is
+	f.awaitBinding("b", scheduled)
 	if got := f.Writes.Take(); got["update *v1.ClusterResourceBinding"] > 0 {
 		t.Errorf("a whole binding is written again: %v", got)
 	}
