@@ -132,12 +132,12 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 		world.Plans[run.GetUID()] = plan
 		after = soonest(after, again)
 	}
-	for _, result := range engine.Decide(world) {
+	err = engine.InOrder(engine.Decide(world), func(result engine.Result) error {
 		wait, err := c.carryOut(ctx, result, paces[result.Run.GetUID()])
-		failures = append(failures, err)
 		after = soonest(after, soonest(wait, result.RequeueAfter))
-	}
-	return after, errors.Join(failures...)
+		return err
+	})
+	return after, errors.Join(append(failures, err)...)
 }
 
 // hold sees to it that a run that may still do something stays until its approval requests are cleared away.

@@ -43,7 +43,7 @@ func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdat
 }
 
 // clusters looks at the clusters of a stage, and starts others in order while fewer than limit are in flight; 0 starts
-// none. Of a stage that was reached, its gate open, clusters that have left are given up at once.
+// none. Of a stage that was reached, its gate open and all before it recorded, clusters that have left are given up at once.
 func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
 	var t tally
 	var waiting []*placementv1.ClusterUpdatingStatus
@@ -232,8 +232,9 @@ func judge(b placementv1.BindingObject) verdict {
 	return inProgress
 }
 
-// removals looks at the clusters that are to be cleared, and clears those that were not.
-func (s *step) removals(stage *placementv1.StageUpdatingStatus, mayStart bool) tally {
+// removals looks at the clusters that are to be cleared, and clears those that were not, if it may. Before the stage was
+// reached nobody has confirmed that a binding is gone.
+func (s *step) removals(stage *placementv1.StageUpdatingStatus, reached, mayStart bool) tally {
 	var t tally
 	for i := range stage.Clusters {
 		row := &stage.Clusters[i]
@@ -243,6 +244,8 @@ func (s *step) removals(stage *placementv1.StageUpdatingStatus, mayStart bool) t
 			t.succeeded++
 		case progress == placementv1.ClusterUpdatingStateSkipped:
 			t.skipped++
+		case b == nil && !reached:
+			t.waiting++
 		case b == nil:
 			s.removing(row)
 			s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageRemovalComplete)

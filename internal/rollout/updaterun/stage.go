@@ -9,7 +9,7 @@ import (
 )
 
 // stage moves one stage as far as it goes now, and tells whether it is done. mayStart says that everything before the
-// stage is recorded as done.
+// stage is recorded as done: only then was it confirmed which of its clusters have left (Awaited).
 func (s *step) stage(i int, mayStart bool) (done bool) {
 	config, stage := &s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i]
 	if s.stopping {
@@ -30,7 +30,7 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 	if mayStart && gate.recorded {
 		limit = concurrency(config.MaxConcurrency, len(stage.Clusters))
 	}
-	tally := s.clusters(stage, true, limit)
+	tally := s.clusters(stage, mayStart, limit)
 	if s.failure != "" {
 		return false
 	}
@@ -150,7 +150,7 @@ func (s *step) stopped(stage *placementv1.StageUpdatingStatus, t tally, todo str
 // deletionStage removes what is no longer scheduled, after all other stages, and tells whether that is done.
 func (s *step) deletionStage(mayStart bool) (done bool) {
 	stage := s.status.DeletionStageStatus
-	tally := s.removals(stage, mayStart && !s.stopping)
+	tally := s.removals(stage, mayStart, mayStart && !s.stopping)
 	switch {
 	case tally.finished():
 		s.begin(stage)
