@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -165,10 +166,14 @@ func (w *World) planned(run placementv1.UpdateRunObject, plan Plan) Result {
 	s.refresh(status)
 	if plan.Verdict == Failed {
 		s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionFalse, placementv1.ReasonUpdateRunInitializationFailed, plan.Message)
+		s.set(&status.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed,
+			"The run cannot be planned, and ends: "+plan.Message)
 		return w.result(run, status, "cannot be planned: "+plan.Message)
 	}
-	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionUnknown, placementv1.ReasonUpdateRunInitializationPending,
-		"The run cannot be planned yet: "+plan.Message)
+	// Progressing says the same, as that is where people look: kubectl get -o wide shows it.
+	message := "The run cannot be planned yet: " + plan.Message
+	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionUnknown, placementv1.ReasonUpdateRunInitializationPending, message)
+	s.set(&status.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting, message)
 	return w.result(run, status, "waits to be planned: "+plan.Message)
 }
 
@@ -177,6 +182,9 @@ func (w *World) withPlan(run placementv1.UpdateRunObject, plan placementv1.Updat
 	s := w.stampFor(run)
 	status := plan.DeepCopy()
 	status.Conditions = run.UpdateRunStatus().DeepCopy().Conditions
+	if !isTrue(status.Conditions, placementv1.ConditionInitialized) {
+		meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionProgressing) // it waited to be planned
+	}
 	s.refresh(status)
 	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionTrue, placementv1.ReasonUpdateRunInitialized,
 		w.Kinds.UpdateRun+" initialized successfully")

@@ -13,9 +13,19 @@ import (
 type tally struct {
 	succeeded, skipped, waiting int
 	inFlight, failing           []string // failing ones are in flight, too
+	// trouble is, for each that fails, what.
+	trouble map[string]string
 }
 
 func (t *tally) finished() bool { return t.waiting == 0 && len(t.inFlight) == 0 }
+
+func (t *tally) fails(cluster, trouble string) {
+	if t.trouble == nil {
+		t.trouble = map[string]string{}
+	}
+	t.failing = append(t.failing, cluster)
+	t.trouble[cluster] = trouble
+}
 
 // counts are the numbers as the status shows them.
 func (t *tally) counts(total int) *placementv1.StageClusterCounts {
@@ -96,14 +106,15 @@ func (s *step) observe(row *placementv1.ClusterUpdatingStatus, t *tally) {
 		return
 	}
 	s.markStarted(row, startedAt(b, s.now))
-	switch judge(b) {
+	verdict, trouble := judge(b)
+	switch verdict {
 	case done:
 		s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageClusterUpdated)
 		s.note("%s is done: all of %s is available there", row.ClusterName, s.target)
 		t.succeeded++
 		return
 	case failing:
-		t.failing = append(t.failing, row.ClusterName)
+		t.fails(row.ClusterName, trouble)
 	case inProgress:
 	}
 	t.inFlight = append(t.inFlight, row.ClusterName)
@@ -198,8 +209,8 @@ const (
 )
 
 // judge tells how a cluster fares. Only what was said of the binding as it is now counts, and what is merely not there
-// yet is no failure.
-func judge(b placementv1.BindingObject) verdict {
+// yet is no failure; of one that is, trouble says what.
+func judge(b placementv1.BindingObject) (v verdict, trouble string) {
 	status := b.BindingStatus()
 	now := func(conditionType string) *metav1.Condition {
 		c := meta.FindStatusCondition(status.Conditions, conditionType)
@@ -210,26 +221,26 @@ func judge(b placementv1.BindingObject) verdict {
 	}
 	available := now(placementv1.ConditionAvailable)
 	if available.Status == metav1.ConditionTrue {
-		return done
+		return done, ""
 	}
 	if now(placementv1.ConditionOverridden).Status == metav1.ConditionFalse {
-		return failing
+		return failing, troubleOverride
 	}
 	if c := now(placementv1.ConditionWorkSynchronized); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonSyncWorkFailed {
-		return failing
+		return failing, troubleSync
 	}
 	if c := now(placementv1.ConditionApplied); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonNotAllWorkHaveBeenApplied {
-		return failing
+		return failing, troubleApply
 	}
 	if available.Status == metav1.ConditionFalse {
 		for i := range status.FailedPlacements {
 			c := &status.FailedPlacements[i].Condition
 			if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
-				return failing
+				return failing, troubleHealth
 			}
 		}
 	}
-	return inProgress
+	return inProgress, ""
 }
 
 // removals looks at the clusters that are to be cleared, and clears those that were not, if it may. Before the stage was

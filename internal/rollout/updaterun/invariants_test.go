@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/google/go-cmp/cmp"
@@ -553,5 +554,24 @@ func TestFinishedRunsAreLeftOut(t *testing.T) {
 	s.runs["unplaced"].Generation++
 	if got := Decide(s.world()); len(got) != 2 {
 		t.Errorf("after both runs were changed there are %d results, want 2", len(got))
+	}
+}
+
+// TestMessagesAreClipped has a scheduler give a reason that is longer than the API lets a message be.
+func TestMessagesAreClipped(t *testing.T) {
+	t.Parallel()
+	s := seedFleet(t)
+	s.create("example-run", "example", "0", run)
+	s.settle()
+	s.unschedule("member2")
+	s.bindings["member2"].Spec.ClusterDecision.Reason = strings.Repeat("ü€", 20_000)
+	s.settle()
+	rows := s.runs["example-run"].Status.StagesStatus[0].Clusters
+	got := meta.FindStatusCondition(rows[0].Conditions, placementv1.ConditionSucceeded).Message
+	if !utf8.ValidString(got) || len(got) > longestMessage || len(got) < longestMessage-4 || !strings.HasSuffix(got, "…") {
+		t.Errorf("the message has %d bytes and ends in %q", len(got), got[max(0, len(got)-10):])
+	}
+	if got := clipped("short"); got != "short" {
+		t.Errorf("a short message becomes %q", got)
 	}
 }

@@ -80,6 +80,16 @@ func (s *sim) meta(name string) metav1.ObjectMeta {
 
 func (s *sim) key() placement.Key { return placement.Key{Name: testPlacement} }
 
+// replacePlacement deletes the placement and makes another of its name, scheduled to the same clusters.
+func (s *sim) replacePlacement() {
+	s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement), Spec: s.placement.Spec}
+	s.policy.Annotations[placementv1.AnnotationPlacementUID] = string(s.placement.UID)
+	for name := range s.bindings {
+		s.bind(name)
+	}
+	s.reschedule()
+}
+
 // join adds a member and has it scheduled.
 func (s *sim) join(name string, labels map[string]string) {
 	s.members[name] = &schedule.Cluster{Name: name, Labels: labels}
