@@ -492,6 +492,7 @@ type moveHistory struct {
 	last  map[string]string
 	most  int
 	now   map[string]bool
+	ended bool // what came after was not seen
 }
 
 func watchMoves(t *testing.T, f *fixture) *moveHistory {
@@ -508,6 +509,9 @@ func watchMoves(t *testing.T, f *fixture) *moveHistory {
 				h.see(b)
 			}
 		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ended = true
 	}()
 	return h
 }
@@ -535,6 +539,9 @@ func (h *moveHistory) check(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended {
+		t.Error("the watch on bindings ended before the test did")
+	}
 	for binding, times := range h.moves {
 		if times != 1 {
 			t.Errorf("binding %s was moved %d times", binding, times)
