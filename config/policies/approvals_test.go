@@ -135,11 +135,27 @@ func TestApprover(t *testing.T) {
 		"an accepted approval cannot be removed": {
 			writes: []write{
 				{user: "anna", status: with(firstApproval, acceptance)},
-				{user: "anna", status: "status: {conditions: []}", refused: "update run first has already gone on because of this approval"},
+				{user: "anna", status: "status: {conditions: []}", refused: "update run first has accepted this approval, so it cannot be taken back"},
 				{user: "anna", status: "status: {conditions: null}", refused: "cannot be taken back"},
 				{user: "anna", status: "status: null", refused: "cannot be taken back"},
 				{user: "anna", status: with(acceptance), refused: "cannot be taken back"},
 			},
+			approvedBy: byAnna, conditions: []string{"Approved=True", "ApprovalAccepted=True"},
+		},
+		"an acceptance alone opens nothing": {
+			writes: []write{
+				{user: "anna", status: with(acceptance), refused: "the condition ApprovalAccepted is the hub's, and cannot be True before somebody has approved; to approve, set the condition Approved: kubectl amc run approve first --stage canary"},
+				{user: "anna", status: with(noApproval, acceptance), refused: "ApprovalAccepted is the hub's"},
+				{user: "anna", status: with(bareApproval, acceptance), refused: "must have observedGeneration 1"},
+				{user: "anna", status: with(noApproval)},
+				{user: "anna", status: with(acceptance), refused: "ApprovalAccepted is the hub's"},
+				{user: "hub", status: with(closed)},
+				{user: "anna", status: with(acceptance), refused: "ApprovalAccepted is the hub's"},
+			},
+			conditions: []string{"ApprovalAccepted=False"},
+		},
+		"an acceptance together with an approval records who gave it": {
+			writes:     []write{{user: "anna", status: with(firstApproval, acceptance)}},
 			approvedBy: byAnna, conditions: []string{"Approved=True", "ApprovalAccepted=True"},
 		},
 		"an acceptance cannot be taken back": {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -67,6 +68,23 @@ func TestMemberUpdate(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"kept": "yes", "environment": "staging"}, member.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
+	if out, err = amc(t, "member", "update", "update", "--labels", "environment-,nothing-"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("membercluster.cluster.kubernetes-fleet.io/update unlabeled\n", out); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
+func TestGroupsPrintTheirHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"run"}, {"member"}} {
+		if out, err := amc(t, args...); err != nil || !strings.Contains(out, "Available Commands:") {
+			t.Errorf("%v: got error %v and %q", args, err, out)
+		}
+	}
+	if out, err := amc(t, "version"); err != nil || !strings.HasPrefix(out, "kubectl amc ") {
+		t.Errorf("version: got error %v and %q", err, out)
+	}
 }
 
 func TestCompletion(t *testing.T) {
@@ -87,6 +105,8 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
+		"the member":   {[]string{"member", "update", ""}, "complete\n"},
+		"command":      {[]string{"run", ""}, "approve"},
 		"member":       {[]string{"member", "update", "--name", ""}, "complete\n"},
 		"run":          {[]string{"run", "approve", ""}, "complete\n"},
 		"stage":        {[]string{"run", "approve", "complete", "--stage", ""}, "gate\n"},
@@ -107,7 +127,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing given":    {[]string{"member", "update"}, "--name and --labels are required"},
+		"nothing given":    {[]string{"member", "update"}, "a member and --labels are required"},
 		"unknown member":   {[]string{"member", "update", "--name", "nobody", "--labels", "a=b"}, `there is no member "nobody"`},
 		"no label":         {[]string{"member", "update", "--name", "x", "--labels", "abc"}, `"abc" is neither KEY=VALUE nor KEY-`},
 		"no key":           {[]string{"member", "update", "--name", "x", "--labels", "=b"}, "is no key of a label"},
@@ -117,7 +137,12 @@ func TestMistakes(t *testing.T) {
 		"unknown run":      {[]string{"run", "approve", "nothing"}, `there is no ClusterStagedUpdateRun "nothing"`},
 		"in a namespace":   {[]string{"run", "approve", "nothing", "-n", "x"}, "leave --namespace out"},
 		"unknown context":  {[]string{"run", "approve", "x", "--context", "other"}, "other"},
-		"unknown commands": {[]string{"rollout"}, "unknown command"},
+		"two members":      {[]string{"member", "update", "a", "b", "--labels", "a=b"}, "give one member"},
+		"two names":        {[]string{"member", "update", "a", "--name", "b", "--labels", "a=b"}, "give one member"},
+		"unknown commands": {[]string{"rollout"}, "unknown command \"rollout\" for \"kubectl amc\"; `kubectl amc --help` lists those there are"},
+		"misspelt command": {[]string{"run", "aprove", "x"}, `unknown command "aprove" for "kubectl amc run"; did you mean approve?`},
+		"misspelt group":   {[]string{"members"}, "did you mean member?"},
+		"misspelt update":  {[]string{"member", "updat"}, "did you mean update?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := amc(t, tc.args...)
@@ -170,5 +195,55 @@ func TestRunApprove(t *testing.T) {
 	}
 	if _, err := amc(t, "run", "approve", "approve", "--stage", "two"); err == nil {
 		t.Error("approving twice says nothing")
+	}
+	c.ObservedGeneration = 7
+	if err := hub.Status().Update(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := amc(t, "run", "approve", "approve", "--stage", "two"); err != nil {
+		t.Errorf("an approval of another generation, which does not count, cannot be given anew: %v", err)
+	}
+}
+
+// TestRunApproveSaysWhatIsOpen has a run whose stage was approved and that waits for time alone.
+func TestRunApproveSaysWhatIsOpen(t *testing.T) {
+	hub := framework.Client(t, hubConfig)
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "timed"}}
+	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
+	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{
+		Name: "timed-after-canary", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "timed"},
+	}}
+	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "timed", "canary"
+	for _, object := range []client.Object{run, request} {
+		if err := hub.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	run.Status.StagedUpdateStrategySnapshot = &placementv1.UpdateStrategySpec{Stages: []placementv1.StageConfig{{Name: "canary",
+		AfterStageTasks: []placementv1.StageTask{{Type: placementv1.StageTaskTypeTimedWait, WaitTime: &metav1.Duration{Duration: time.Hour}}}}}}
+	run.Status.StagesStatus = []placementv1.StageUpdatingStatus{{StageName: "canary", Clusters: []placementv1.ClusterUpdatingStatus{},
+		AfterStageTaskStatus: []placementv1.StageTaskStatus{{Type: placementv1.StageTaskTypeTimedWait, Conditions: []metav1.Condition{
+			{Type: placementv1.ConditionWaitTimeElapsed, Status: metav1.ConditionFalse, Reason: "r", LastTransitionTime: began}}}}}}
+	if err := hub.Status().Update(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := amc(t, "run", "approve", "timed", "--stage", "canry"); err == nil || err.Error() != `update run "timed" has no stage "canry"; it has: canary` {
+		t.Errorf("of a stage that is not there it says %v", err)
+	}
+	if _, err := amc(t, "run", "approve", "timed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
+		t.Fatal(err)
+	}
+	at := metav1.NewTime(began.Add(time.Minute))
+	request.Status.ApprovedBy = &placementv1.Approver{User: "admin", Time: &at} // as the policy does, which is not installed here
+	if err := hub.Status().Update(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	const want = `stage "canary" of update run "timed" is already approved by admin at 2026-01-02T03:05:05Z; it still waits until 2026-01-02T04:04:05Z (TimedWait)`
+	if _, err := amc(t, "run", "approve", "timed", "--stage", "canary"); err == nil || err.Error() != want {
+		t.Errorf("approving twice says %v, want %s", err, want)
 	}
 }

@@ -7,22 +7,44 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Owner is the placement that bindings are made for.
 type Owner struct {
-	// Key and UID are the placement's.
-	Key placement.Key
-	UID types.UID
+	// Key and UID are the placement's; Created is when it was made.
+	Key     placement.Key
+	UID     types.UID
+	Created metav1.Time
 	// PolicySnapshot is the name of the policy snapshot that the decisions come from.
 	PolicySnapshot string
 }
 
-// owns tells whether a binding was made for this very placement, and not for an earlier one of its name.
+// owns tells whether a binding was made for this very placement, and not for an earlier one of its name. One from which
+// somebody took the mark that tells so is known by its name and age.
 func (o *Owner) owns(b placementv1.BindingObject) bool {
-	return b.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(o.UID)
+	uid, marked := b.GetAnnotations()[placementv1.AnnotationPlacementUID]
+	if !marked {
+		return b.GetName() == o.bindingName(b) && !b.GetCreationTimestamp().Time.Before(o.Created.Time)
+	}
+	return uid == string(o.UID)
+}
+
+// mark says on a binding whose it is, where somebody has taken that off.
+func (o *Owner) mark(b placementv1.BindingObject) {
+	annotations, labels := b.GetAnnotations(), b.GetLabels()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	annotations[placementv1.AnnotationPlacementUID] = string(o.UID)
+	labels[placementv1.LabelParentPlacement] = o.Key.Name
+	b.SetAnnotations(annotations)
+	b.SetLabels(labels)
 }
 
 // Holders are the clusters that the placement's bindings give it.
@@ -79,7 +101,7 @@ func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObj
 		if chosen.Has(cluster) {
 			reason = "another binding stands for the cluster"
 		}
-		changes.update(b, func(c placementv1.BindingObject) { unchoose(c, reason) })
+		changes.update(b, func(c placementv1.BindingObject) { o.mark(c); unchoose(c, reason) })
 	}
 	return changes
 }
@@ -119,6 +141,7 @@ func (o *Owner) newBinding(b placementv1.BindingObject, c *Cluster, decision pla
 // choose makes an existing binding one of a cluster that is wanted. Where it was given up before, it takes up the state
 // it had; where its cluster has left since and another joined under the name, it starts anew.
 func (o *Owner) choose(b placementv1.BindingObject, c *Cluster, decision placementv1.ClusterDecision) {
+	o.mark(b)
 	spec, annotations := b.BindingSpec(), b.GetAnnotations()
 	if seen := annotations[placementv1.AnnotationClusterUID]; seen != string(c.UID) {
 		if seen != "" {

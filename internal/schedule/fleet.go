@@ -39,6 +39,15 @@ func NewFleet(clusters []Cluster) Fleet {
 	return Fleet{clusters: sorted}
 }
 
+// Names returns the names of all clusters, sorted.
+func (f Fleet) Names() []string {
+	names := make([]string, len(f.clusters))
+	for i := range f.clusters {
+		names[i] = f.clusters[i].Name
+	}
+	return names
+}
+
 // Cluster returns the cluster with a name, or nil.
 func (f Fleet) Cluster(name string) *Cluster {
 	i, found := slices.BinarySearchFunc(f.clusters, name, func(c Cluster, n string) int { return cmp.Compare(c.Name, n) })

@@ -142,14 +142,14 @@ func TestListedIsBounded(t *testing.T) {
 	}
 }
 
-var owner = Owner{Key: placement.Key{Name: "app"}, UID: "uid-app", PolicySnapshot: "app-1"}
+var owner = Owner{Key: placement.Key{Name: "app"}, UID: "uid-app", PolicySnapshot: "app-1", Created: metav1.NewTime(time.Unix(1000, 0))}
 
 func newBinding() placementv1.BindingObject { return &placementv1.ClusterResourceBinding{} }
 
 // existing is a binding of the owner to a cluster with UID uid-<cluster>.
 func existing(cluster string, state placementv1.BindingState, change func(*placementv1.ClusterResourceBinding)) placementv1.BindingObject {
 	b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{
-		Name: placement.BindingName(owner.Key, cluster), Finalizers: []string{placementv1.FinalizerWorkCleanup},
+		Name: placement.BindingName(owner.Key, cluster), Finalizers: []string{placementv1.FinalizerWorkCleanup}, CreationTimestamp: owner.Created,
 		Labels: map[string]string{placementv1.LabelParentPlacement: "app"},
 		Annotations: map[string]string{placementv1.AnnotationPlacementUID: "uid-app", placementv1.AnnotationClusterUID: "uid-" + cluster,
 			placementv1.AnnotationUpdateRun: "run-1"},
@@ -186,6 +186,7 @@ func TestBind(t *testing.T) {
 			clusters: here,
 			create: []placementv1.BindingObject{existing("c", scheduled, func(b *crb) {
 				delete(b.Annotations, placementv1.AnnotationUpdateRun)
+				b.CreationTimestamp = metav1.Time{}
 			})},
 		},
 		"nothing to do": {clusters: here, bindings: []placementv1.BindingObject{existing("c", bound, nil)}},
@@ -197,6 +198,34 @@ func TestBind(t *testing.T) {
 		"lost its finalizer": {
 			clusters: here,
 			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) { b.Finalizers = nil })},
+			update:   []placementv1.BindingObject{existing("c", bound, nil)},
+		},
+		"lost its annotations": {
+			clusters: here,
+			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) { b.Annotations = nil })},
+			update: []placementv1.BindingObject{existing("c", bound, func(b *crb) {
+				delete(b.Annotations, placementv1.AnnotationUpdateRun)
+			})},
+		},
+		"lost its annotations, and its cluster is leaving": {
+			clusters: leaving,
+			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) { b.Annotations = nil })},
+			update: []placementv1.BindingObject{existing("c", unscheduled, func(b *crb) {
+				b.Annotations = map[string]string{placementv1.AnnotationPlacementUID: "uid-app", placementv1.AnnotationPreviousBindingState: "Bound"}
+				b.Spec.ClusterDecision = left
+			})},
+		},
+		"lost its annotations before the placement was made": {
+			clusters: here,
+			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) {
+				b.Annotations = nil
+				b.CreationTimestamp = metav1.NewTime(owner.Created.Add(-time.Second))
+			})},
+			wantWaiting: []string{`binding "` + placement.BindingName(owner.Key, "c") + `" of an earlier placement of this name is still there`},
+		},
+		"lost its label": {
+			clusters: here,
+			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) { b.Labels = nil })},
 			update:   []placementv1.BindingObject{existing("c", bound, nil)},
 		},
 		"leaving": {
@@ -260,7 +289,9 @@ func TestBind(t *testing.T) {
 			wantWaiting: []string{fmt.Sprintf("binding %q of an earlier placement of this name is still there", placement.BindingName(owner.Key, "c"))},
 		},
 		"of an earlier placement, to a cluster that left": {
-			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) { b.Annotations = nil })},
+			bindings: []placementv1.BindingObject{existing("c", bound, func(b *crb) {
+				b.Annotations[placementv1.AnnotationPlacementUID] = "uid-earlier"
+			})},
 		},
 		"a second one to the same cluster": {
 			clusters: here,

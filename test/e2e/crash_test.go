@@ -63,12 +63,21 @@ func TestRunSurvivesKills(t *testing.T) {
 			t.Fatalf("create run %d: %v", revision, err)
 		}
 		done := make(chan struct{})
+		var waited error // a goroutine that is not the test's must not end it
 		go func() {
 			defer close(done)
-			awaitRun(t, hub, run, "Succeeded", "True/UpdateRunSucceeded")
+			waited = framework.AwaitE(t.Context(), hub, run, func(exists bool) bool {
+				return exists && condition(run.Status.Conditions, "Succeeded") != ""
+			})
 		}()
 		kills += killUntil(t, f, random, done, crashKills-kills)
 		<-done
+		if waited != nil {
+			t.Fatalf("wait until run %s ends: %v", run.Name, waited)
+		}
+		if got := condition(run.Status.Conditions, "Succeeded"); got != "True/UpdateRunSucceeded" {
+			t.Fatalf("run %s: Succeeded is %s; its status: %+v", run.Name, got, run.Status)
+		}
 		if t.Failed() {
 			return
 		}
@@ -187,6 +196,7 @@ type bindingHistory struct {
 	most     int               // most clusters that were in flight at once
 	moves    map[string]int    // cluster/snapshot → how often the binding was moved to it
 	last     map[string]string // cluster → the snapshot it is on
+	ended    string            // why the watch ended, if it has: what came after was not seen
 }
 
 // recordBindings records the history of all bindings from a watch that began before the first run.
@@ -199,11 +209,17 @@ func recordBindings(t *testing.T, hub client.WithWatch) *bindingHistory {
 	}
 	t.Cleanup(w.Stop)
 	go func() {
+		last := "the server closed it"
 		for event := range w.ResultChan() {
 			if b, ok := event.Object.(*placementv1.ClusterResourceBinding); ok {
 				h.see(b)
+			} else {
+				last = fmt.Sprintf("%s: %+v", event.Type, event.Object)
 			}
 		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ended = last
 	}()
 	return h
 }
@@ -239,6 +255,9 @@ func (h *bindingHistory) check(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended != "" {
+		t.Errorf("the watch on bindings ended before the test did (%s): what came after it was not seen", h.ended)
+	}
 	if h.most > crashConcurrency {
 		t.Errorf("%d clusters were in flight at once, %d are allowed", h.most, crashConcurrency)
 	}

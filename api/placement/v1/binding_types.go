@@ -26,6 +26,7 @@ type ResourceBindingSpec struct {
 	// schedulingPolicySnapshotName is the policy snapshot that this decision comes from.
 	SchedulingPolicySnapshotName string `json:"schedulingPolicySnapshotName"`
 	// targetCluster is the MemberCluster.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="targetCluster is immutable; bindings are made and named for one cluster each"
 	TargetCluster string `json:"targetCluster"`
 	// clusterDecision is why the scheduler chose it.
 	ClusterDecision ClusterDecision `json:"clusterDecision"`

@@ -2,6 +2,7 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -151,6 +152,9 @@ type UpdateRunStatus struct {
 	// policySnapshotIndexUsed is the index of the policy snapshot whose clusters the run updates.
 	// +optional
 	PolicySnapshotIndexUsed string `json:"policySnapshotIndexUsed,omitempty"`
+	// placementUID is the UID of the placement that the run was planned for. One that is made anew under its name is another.
+	// +optional
+	PlacementUID types.UID `json:"placementUID,omitempty"`
 	// policyObservedClusterCount is the number of clusters to be updated.
 	// +optional
 	PolicyObservedClusterCount int32 `json:"policyObservedClusterCount,omitempty"`

@@ -111,15 +111,15 @@ func (p *pass) createAppliedWork(ctx context.Context) error {
 // adopt makes an AppliedWork that is there fit the Work: it may come from a placement of the same name that the hub has
 // forgotten, or from a time when the cluster had another name, and somebody may have taken its finalizer off.
 func (p *pass) adopt(ctx context.Context) error {
-	before, now := p.owner.Annotations[placementv1.AnnotationPlacementUID], p.work.Annotations[placementv1.AnnotationPlacementUID]
 	metadata, patch := map[string]any{}, map[string]any{}
-	if now != "" && before != now {
-		if before != "" {
-			if err := p.releaseEarlier(ctx); err != nil {
-				return err
-			}
+	placement, earlier := p.earlier()
+	if earlier {
+		if err := p.releaseEarlier(ctx); err != nil {
+			return err
 		}
-		metadata["annotations"] = map[string]any{placementv1.AnnotationPlacementUID: now}
+	}
+	if placement != "" && p.owner.Annotations[placementv1.AnnotationPlacementUID] != placement {
+		metadata["annotations"] = map[string]any{placementv1.AnnotationPlacementUID: placement}
 	}
 	if !slices.Contains(p.owner.Finalizers, placementv1.FinalizerAppliedWork) {
 		metadata["finalizers"] = append(slices.Clone(p.owner.Finalizers), placementv1.FinalizerAppliedWork)
@@ -142,13 +142,19 @@ func (p *pass) adopt(ctx context.Context) error {
 	return nil
 }
 
+// earlier returns the UID of the Work's placement, and tells whether the AppliedWork is from an earlier one of that name.
+func (p *pass) earlier() (uid string, earlier bool) {
+	before, now := p.owner.Annotations[placementv1.AnnotationPlacementUID], p.work.Annotations[placementv1.AnnotationPlacementUID]
+	return now, now != "" && before != "" && before != now
+}
+
 // releaseEarlier lets go of what an earlier placement of the same name left and this one does not list. Nobody has said
-// that it is to be removed.
+// that it is to be removed. A Work that goes has taken over nothing of it, whatever it lists.
 func (p *pass) releaseEarlier(ctx context.Context) error {
 	var kept []placementv1.AppliedResourceMeta
 	for i := range p.owner.Status.AppliedResources {
 		r := &p.owner.Status.AppliedResources[i]
-		if p.self.objects[keyOfID(&r.WorkResourceIdentifier)] {
+		if !p.self.deleting && p.self.objects[keyOfID(&r.WorkResourceIdentifier)] {
 			kept = append(kept, *r)
 			continue
 		}
@@ -206,28 +212,27 @@ func (a *Applier) liftFinalizer(ctx context.Context, applied *placementv1.Applie
 // disown takes an AppliedWork off an object of ours, which stays. An object without that owner is left alone.
 func (a *Applier) disown(ctx context.Context, r *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork) error {
 	key := keyOfID(&r.WorkResourceIdentifier)
-	gvr, known := resourceOf(&r.WorkResourceIdentifier)
-	if !known {
+	if _, known := resourceOf(&r.WorkResourceIdentifier); !known {
 		return nil
 	}
+	return discreetly(key, a.takeOff(ctx, r, key, owner))
+}
+
+// takeOff is disown, of an object whose resource is known.
+func (a *Applier) takeOff(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey, owner *placementv1.AppliedWork) error {
 	defer a.locks.hold(key)()
-	client := a.resource(gvr, key.namespace)
 	var err error
 	for range conflicts {
-		var live *unstructured.Unstructured
-		live, err = client.Get(ctx, key.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", key, err)
+		client, live, failed := a.readRecorded(ctx, &r.WorkResourceIdentifier)
+		if failed != nil || live == nil {
+			return failed
 		}
 		rest := without(live.GetOwnerReferences(), owner.Name, owner.UID)
 		if len(rest) == len(live.GetOwnerReferences()) {
 			return nil
 		}
 		_, err = a.setOwners(ctx, client, live, rest)
-		if apierrors.IsNotFound(err) {
+		if isGone(err) {
 			return nil
 		}
 		if !apierrors.IsConflict(err) {

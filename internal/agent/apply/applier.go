@@ -89,8 +89,8 @@ type workMemory struct {
 	// applied is what an object was when it was applied last; failed are those of which that failed.
 	applied map[objectKey]appliedState
 	failed  map[objectKey]failure
-	// pendingSince is since when an object waits to be applied, zero while none does.
-	pendingSince time.Time
+	// pending is since when an object waits to be applied.
+	pending map[objectKey]wait
 	// unwanted is since when an object is not wanted any more.
 	unwanted map[objectKey]time.Time
 	// strangers are what keeps a namespace or a definition that is not wanted any more from being deleted.
@@ -107,7 +107,7 @@ type workMemory struct {
 
 func newMemory() *workMemory {
 	return &workMemory{
-		applied: map[objectKey]appliedState{}, failed: map[objectKey]failure{},
+		applied: map[objectKey]appliedState{}, failed: map[objectKey]failure{}, pending: map[objectKey]wait{},
 		unwanted: map[objectKey]time.Time{}, strangers: map[objectKey]*strangers{},
 	}
 }
@@ -200,6 +200,7 @@ func (a *Applier) Activate(ctx context.Context, active bool) error {
 	}
 	all, err := a.readWorks(ctx)
 	if err != nil {
+		a.switchTo(false) // the next call tries again, and no Work is passed over
 		return err
 	}
 	for name := range all {

@@ -52,6 +52,13 @@ func TestApplier(t *testing.T) {
 		"AppliedWork deleted by hand":                    testAppliedWorkDeleted,
 		"a restart changes nothing":                      testRestart,
 		"a Work that vanished":                           testVanished,
+		"a version that is not served any more":          testVersionDropped,
+		"a kind that is served in no version":            testServedNowhere,
+		"drift of what a later revision merged":          testMergedDrift,
+		"AppliedWork of a former name, deleted by hand":  testFormerNameDeleted,
+		"a record that the member refuses":               testRecordRefused,
+		"an object that is replaced meanwhile":           testReplacedMeanwhile,
+		"an earlier placement that is removed":           testEarlierRemoved,
 		"leaves and keeps":                               testLeaveKeep,
 		"leaves and removes":                             testLeaveRemove,
 	} {
@@ -99,6 +106,7 @@ func testHandOverNewFirst(t *testing.T) {
 	old := a.create(a.work("newfirst-old", "work", 1, settings("newfirst-a", "1"), settings("newfirst-b", "1")))
 	a.await(old, placementv1.ConditionAvailable, available)
 	uid := a.live("newfirst-a").UID
+	owned := a.recordOwners("newfirst-a")
 	next := a.create(a.work("newfirst-new", "work", 1, settings("newfirst-a", "1")))
 	a.await(next, placementv1.ConditionApplied, "False/SomeManifestsAreNotApplied")
 	a.change(old, "1", settings("newfirst-b", "1"))
@@ -107,6 +115,7 @@ func testHandOverNewFirst(t *testing.T) {
 		t.Errorf("the object was made anew: UID %s, before %s", got, uid)
 	}
 	a.await(next, placementv1.ConditionAvailable, available)
+	owned()
 }
 
 func testHandOverOldFirst(t *testing.T) {
@@ -221,24 +230,7 @@ func testRefused(t *testing.T) {
 	a := startAgent(t, "refused")
 	w := a.create(a.work("refused", "work", 1, settings("refused-a", "1")))
 	a.await(w, placementv1.ConditionAvailable, available)
-	fail := admissionregistrationv1.Fail
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "refused"}}
-	policy.Spec.FailurePolicy = &fail
-	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-		},
-	}}}
-	policy.Spec.Validations = []admissionregistrationv1.Validation{{Expression: "object.metadata.name != 'refused-a'", Message: "held by a test"}}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "refused"}}
-	binding.Spec.PolicyName = "refused"
-	binding.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
-	for _, o := range []client.Object{policy, binding} {
-		if err := a.member.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	binding := forbid(t, a, "refused", "", "configmaps", "refused-a")
 	awaitHeld(t, a, "refused-a")
 	a.change(w, "1", settings("refused-a", "2"))
 	a.await(w, placementv1.ConditionApplied, "False/SomeManifestsAreNotApplied")
@@ -249,6 +241,30 @@ func testRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.await(w, placementv1.ConditionApplied, applied)
+}
+
+// forbid makes the member refuse updates of an object, until the binding that is returned is deleted.
+func forbid(t *testing.T, a *agent, name, group, resource, object string) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	t.Helper()
+	fail := admissionregistrationv1.Fail
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	policy.Spec.FailurePolicy = &fail
+	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+		},
+	}}}
+	policy.Spec.Validations = []admissionregistrationv1.Validation{{Expression: "object.metadata.name != '" + object + "'", Message: "held by a test"}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding.Spec.PolicyName = name
+	binding.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
+	for _, o := range []client.Object{policy, binding} {
+		if err := a.member.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return binding
 }
 
 // awaitHeld waits until the member's admission policy is in force.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/agent/drift"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,7 @@ import (
 
 const (
 	// annotationLastApplied records what was applied where that could not be done on the server's side.
-	annotationLastApplied = "kubernetes-fleet.io/last-applied-configuration"
+	annotationLastApplied = drift.Merged
 	// annotationKubectlLastApplied is that of who applies on the client's side: kubectl, and others that work as it does.
 	annotationKubectlLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 	// maxAnnotation is how large our record may be; Kubernetes allows all annotations of an object 256 KiB together.
@@ -73,9 +74,12 @@ func (w *attempt) do(ctx context.Context) (note string, err error) {
 	return "the member does not know, and dropped: " + few(slices.Compact(w.dropped)), nil
 }
 
-// apply applies the object on the server's side. Fields that the member's schema does not know are left out: without them
-// the object is better than none. What cannot be applied so is merged.
+// apply applies the object on the server's side, if it is still the one that was looked at. Fields that the member's schema
+// does not know are left out: without them the object is better than none. What cannot be applied so is merged.
 func (w *attempt) apply(ctx context.Context) error {
+	if w.live != nil {
+		w.wanted.SetUID(w.live.GetUID())
+	}
 	w.wanted.SetOwnerReferences([]metav1.OwnerReference{w.reference()})
 	for range rounds {
 		data, err := json.Marshal(w.wanted.Object)
@@ -108,9 +112,12 @@ func (w *attempt) drop(paths []string) bool {
 	return len(w.dropped) > before
 }
 
-func (w *attempt) reference() metav1.OwnerReference {
+func (w *attempt) reference() metav1.OwnerReference { return ownerOf(w.owner) }
+
+// ownerOf is the reference to an AppliedWork as an owner.
+func ownerOf(applied *placementv1.AppliedWork) metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", Name: w.owner.Name, UID: w.owner.UID, BlockOwnerDeletion: ptr.To(true),
+		APIVersion: placementv1.GroupVersion.String(), Kind: "AppliedWork", Name: applied.Name, UID: applied.UID, BlockOwnerDeletion: ptr.To(true),
 	}
 }
 
@@ -207,6 +214,7 @@ func (w *attempt) autoscaled(ctx context.Context) (bool, error) {
 // what it was told last, what it is told now, and what is there.
 func (w *attempt) merge(ctx context.Context) error {
 	w.wanted.SetResourceVersion("")
+	w.wanted.SetUID("")
 	w.wanted.SetOwnerReferences(nil)
 	if err := w.annotate(); err != nil {
 		return err
@@ -227,20 +235,22 @@ func (w *attempt) merge(ctx context.Context) error {
 	return err
 }
 
-// annotate puts what is applied into the object itself, for the next merge.
+// annotate puts what is applied into the object itself, for the next merge. Where it may not stand there, the empty mark
+// says that the object was merged.
 func (w *attempt) annotate() error {
 	data, err := json.Marshal(w.wanted.Object)
 	if err != nil {
 		return fmt.Errorf("encode the object: %w", err)
 	}
-	if len(data) <= maxAnnotation && w.manifest.key.Kind != "Secret" {
-		annotations := w.wanted.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[annotationLastApplied] = string(data)
-		w.wanted.SetAnnotations(annotations)
+	if len(data) > maxAnnotation || w.manifest.key.GroupKind == secrets {
+		data = nil
 	}
+	annotations := w.wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationLastApplied] = string(data)
+	w.wanted.SetAnnotations(annotations)
 	return nil
 }
 

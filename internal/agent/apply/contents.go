@@ -2,7 +2,7 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,7 +132,7 @@ func (a *Applier) objectsOf(ctx context.Context, definition *unstructured.Unstru
 			return a.heads(ctx, schema.GroupVersionResource{Group: group, Version: name, Resource: plural}, "")
 		}
 	}
-	return nil, nil
+	return nil, errors.New("its definition serves no version, in which its objects could be listed")
 }
 
 // heads lists the metadata of objects. A resource that is not served has none.
@@ -243,6 +243,10 @@ func (p *pass) ownerExists(ctx context.Context, owner metav1.OwnerReference, nam
 			namespace = ""
 		}
 		live, err := p.metadata.Resource(r.GroupVersionResource).Namespace(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		if unserved(err) {
+			p.kinds.forget()
+			return true, nil // in the version in which it is named it cannot be asked for: take it for somebody's
+		}
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
@@ -313,15 +317,4 @@ func inEveryNamespace(o *content) bool {
 		return o.Annotations["kubernetes.io/service-account.name"] == "default"
 	}
 	return false
-}
-
-// defines tells whether a manifest is the definition of a kind.
-func defines(manifest []byte, kind schema.GroupKind) bool {
-	var definition struct {
-		Spec struct {
-			Group string
-			Names struct{ Kind string }
-		}
-	}
-	return json.Unmarshal(manifest, &definition) == nil && definition.Spec.Group == kind.Group && definition.Spec.Names.Kind == kind.Kind
 }

@@ -142,7 +142,7 @@ func TestFateOf(t *testing.T) {
 		"the very object, under an old owner":   {"1", "1", []string{"Beta/self"}, false, fateRemove},
 		"the very object, owner taken off":      {"1", "1", nil, false, fateRemove},
 		"made anew by somebody":                 {"2", "1", nil, false, fateForget},
-		"made anew by somebody, with our owner": {"2", "1", []string{"AppliedWork/self"}, false, fateForget},
+		"made anew by somebody, with our owner": {"2", "1", []string{"AppliedWork/self"}, false, fateRelease},
 		"no UID was recorded, ours":             {"1", "", []string{"AppliedWork/self"}, false, fateRemove},
 		"no UID was recorded, not ours":         {"1", "", nil, false, fateForget},
 		"handed over":                           {"1", "1", []string{"AppliedWork/other"}, false, fateForget},

@@ -59,6 +59,31 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (resource, error) {
 	return resource{}, errUnknownKind
 }
 
+// served finds a version in which the member serves a kind, whichever that is.
+func (k *kinds) served(kind schema.GroupKind) (resource, error) {
+	groups, err := k.client.ServerGroups()
+	if err != nil {
+		return resource{}, fmt.Errorf("ask the member which API groups it serves: %w", err)
+	}
+	named := false
+	for i := range groups.Groups {
+		group := &groups.Groups[i]
+		named = named || group.Name != ""
+		if group.Name != kind.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			if r, err := k.find(kind.WithVersion(version.Version)); !errors.Is(err, errUnknownKind) {
+				return r, err
+			}
+		}
+	}
+	if !named { // every API server has some: we are not let see them
+		return resource{}, errors.New("the member does not say which API groups it serves")
+	}
+	return resource{}, errUnknownKind
+}
+
 // forget asks anew for everything: a definition was added, changed or removed.
 func (k *kinds) forget() {
 	k.mu.Lock()

@@ -49,6 +49,11 @@ func (m *manifest) fail(reason string, format string, args ...any) {
 	m.reason, m.problem = reason, fmt.Sprintf(format, args...)
 }
 
+// kind is the kind of the object, in the version of the manifest.
+func (m *manifest) kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: m.id.Group, Version: m.id.Version, Kind: m.id.Kind}
+}
+
 // pending tells that the manifest is about to be applied, as soon as what it waits for has happened.
 func (m *manifest) pending() bool { return m.reason == placementv1.ReasonManifestPreparing }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -12,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -32,9 +36,27 @@ type appliedState struct {
 	fingerprint string
 	// note is what was said of it then.
 	note string
-	// repairs is how often in a row it was repaired, repaired when that was last.
+	// repairs is how often in a row it was repaired, repaired when that was last, and where what was repaired then.
 	repairs  int
 	repaired time.Time
+	where    string
+}
+
+// fought tells whether somebody in the member keeps changing the object: it has been repaired too often in a row.
+func (s *appliedState) fought(now time.Time) bool {
+	return s.repairs >= patience && now.Sub(s.repaired) <= quiet
+}
+
+// say is what is to be said of the object. It stays the same for as long as the fight goes on.
+func (s *appliedState) say(now time.Time) string {
+	if !s.fought(now) {
+		return s.note
+	}
+	text := fmt.Sprintf("somebody in the member keeps changing %s: it is put back, but ever more seldom, every %d s in the end; let one of the two stop", s.where, int(maxBackoff.Seconds()))
+	if s.note != "" {
+		text = s.note + "; " + text
+	}
+	return text
 }
 
 // settle makes one object what its manifest says, and returns what it is then; nil where that failed.
@@ -44,7 +66,7 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 	if same {
 		seen := p.watches.get(m.gvr, m.key)
 		if seen.is(last.fingerprint) || p.tired(&last, seen) {
-			m.live, m.note = seen.object, last.note
+			m.live, m.note = seen.object, p.say(&last)
 			return &last
 		}
 	}
@@ -63,13 +85,24 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 		manifest: m.hash, owner: string(p.owner.UID), note: note,
 		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager),
 	}
-	m.note = note
 	p.watches.put(m.gvr, m.key, m.live, state.fingerprint)
 	if same {
-		state.repairs, state.repaired = last.repairs, last.repaired
+		state.repairs, state.repaired, state.where = last.repairs, last.repaired, last.where
 		p.repaired(m, state, drift.Paths(before, m.live))
 	}
+	m.note = p.say(state)
 	return state
+}
+
+// say is what is to be said of an object now. Of a fight that has ended nothing is, as soon as that is certain.
+func (p *pass) say(state *appliedState) string {
+	now := p.Clock.Now()
+	if state.fought(now) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.lookAgain(state.repaired.Add(quiet + time.Second).Sub(now))
+	}
+	return state.say(now)
 }
 
 // tired tells whether an object has been repaired so often in a row that the next repair has to wait. One that is gone is
@@ -98,21 +131,32 @@ func (p *pass) repaired(m *manifest, state *appliedState, paths []string) {
 		state.repairs = 0
 	}
 	state.repairs++
-	state.repaired = now
+	state.repaired, state.where = now, few(paths)
 	driftRepairs.WithLabelValues(m.id.Group, m.id.Kind).Inc()
+	text := fmt.Sprintf("%s was changed in the member and is as placed again, at %s", m.key, state.where)
+	if madeAnew := paths[0] == drift.Whole; madeAnew {
+		state.where = "all of it"
+		text = fmt.Sprintf("%s was deleted in the member and has been made again", m.key)
+	}
 	if state.repairs <= patience {
-		p.event(corev1.EventTypeNormal, "DriftRepaired", "Repair", fmt.Sprintf("%s was changed in the member and is as placed again, at %s", m.key, few(paths)))
+		p.event(corev1.EventTypeNormal, "DriftRepaired", "Repair", text)
+	}
+	if state.repairs == patience {
+		p.event(corev1.EventTypeWarning, "DriftContested", "Repair", m.key.String()+": "+state.say(now))
 	}
 }
+
+// doesNotAnswer is said of what could not be asked.
+const doesNotAnswer = "The member's API server does not answer; this is tried again (error: %s)"
 
 // explain says why an object is not applied.
 func (p *pass) explain(m *manifest, err error) {
 	switch {
 	case m.reason != "":
 	case unreachable(err):
-		m.fail(placementv1.ReasonManifestPreparing, "The member's API server does not answer; this is tried again (error: %s)", tell(m, err))
+		m.fail(placementv1.ReasonManifestPreparing, doesNotAnswer, tell(m.key, err))
 	default:
-		m.fail(placementv1.ReasonManifestApplyFailed, "Failed to apply the manifest (error: %s)", tell(m, err))
+		m.fail(placementv1.ReasonManifestApplyFailed, "Failed to apply the manifest (error: %s)", tell(m.key, err))
 	}
 	m.live = nil
 }
@@ -121,9 +165,17 @@ func (p *pass) explain(m *manifest, err error) {
 func unreachable(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return true
+		return noAnswer(err)
 	}
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
+// noAnswer tells whether a request failed on its way: the connection, or the time for it.
+func noAnswer(err error) bool {
+	var request *url.Error
+	var network net.Error
+	return errors.As(err, &request) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // bring applies an object, if the Work may have it. It returns the object as it was before, nil where there was none, and
@@ -133,11 +185,19 @@ func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unst
 	for range conflicts {
 		before, err = client.Get(ctx, m.id.Name, metav1.GetOptions{})
 		switch {
+		case unserved(err):
+			p.kinds.forget()
+			if _, find := p.kinds.find(m.kind()); errors.Is(find, errUnknownKind) {
+				m.gvr = schema.GroupVersionResource{}
+				p.unknownKind(m)
+				return nil, "", nil
+			}
+			return nil, "", err
 		case apierrors.IsNotFound(err):
 			before = nil
 		case err != nil:
 			if !unreachable(err) {
-				m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %s)", tell(m, err))
+				m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %s)", tell(m.key, err))
 			}
 			return nil, "", err
 		case !p.mayHave(m, before):
@@ -155,9 +215,9 @@ func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unst
 func (p *pass) mayHave(m *manifest, live *unstructured.Unstructured) bool {
 	s := standingOf(live.GetOwnerReferences(), m.key, p.self, p.works)
 	switch {
-	case s.holder != nil && s.sibling && !p.overdue(maxBackoff):
+	case s.holder != nil && s.sibling && !p.overdue(m, maxBackoff):
 		m.fail(placementv1.ReasonManifestPreparing, "Moves here from Work %s as soon as the hub has written that one too", s.holder.name)
-	case s.holder != nil && !p.overdue(grace):
+	case s.holder != nil && !p.overdue(m, grace):
 		m.fail(placementv1.ReasonManifestPreparing, "Placement %q has the object, and may be about to give it up", s.holder.placement)
 	case s.holder != nil:
 		m.fail(placementv1.ReasonManifestFailedToTakeOver, "%s is placed by placement %q already; let one placement select it", m.key, s.holder.placement)
@@ -170,21 +230,38 @@ func (p *pass) mayHave(m *manifest, live *unstructured.Unstructured) bool {
 	return m.reason == ""
 }
 
-// overdue tells whether the Work waits longer than it may.
-func (p *pass) overdue(allowed time.Duration) bool {
-	since := p.memory.pendingSince
-	return !since.IsZero() && p.Clock.Now().Sub(since) >= allowed
+var secrets = schema.GroupKind{Kind: "Secret"}
+
+// discreet is an error about a Secret, which is what it was and says less.
+type discreet struct {
+	error
+	text string
+}
+
+func (d discreet) Error() string { return d.text }
+func (d discreet) Unwrap() error { return d.error }
+
+// discreetly makes an error about an object one that may be told.
+func discreetly(key objectKey, err error) error {
+	if err == nil || key.GroupKind != secrets {
+		return err
+	}
+	return discreet{err, key.String() + ": " + tell(key, err)}
 }
 
 // tell is the member's own error, for a person. That of a Secret is reduced to its reason and its fields, since a message
 // may quote values.
-func tell(m *manifest, err error) string {
-	if m.id.Kind != "Secret" || m.id.Group != "" {
+func tell(key objectKey, err error) string {
+	if key.GroupKind != secrets {
 		return err.Error()
 	}
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	switch {
+	case errors.As(err, &status):
+	case noAnswer(err):
 		return "the member did not answer"
+	default:
+		return "it cannot be written as it is; what the Secret holds is not shown"
 	}
 	text := string(status.Status().Reason)
 	if text == "" {

@@ -50,7 +50,7 @@ func standingOf(owners []metav1.OwnerReference, key objectKey, self *view, all w
 type fate int
 
 const (
-	fateForget  fate = iota // it is not the one that was recorded, or has gone over to another Work
+	fateForget  fate = iota // it is not ours, or has gone over to another Work
 	fateRelease             // it stays, without our reference
 	fateWait                // it is being deleted
 	fateRemove
@@ -65,7 +65,11 @@ func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *
 	}
 	owners := live.GetOwnerReferences()
 	ours := slices.ContainsFunc(owners, isOurs)
-	if record.UID != live.GetUID() && (record.UID != "" || !ours) {
+	switch {
+	case record.UID == live.GetUID() || (record.UID == "" && ours):
+	case ours: // with our reference on it, the garbage collector would remove it after us
+		return fateRelease, "it is not the object that was placed, but was made anew by somebody in the member"
+	default:
 		return fateForget, ""
 	}
 	for _, o := range owners {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // pass is one pass over one Work.
@@ -64,7 +62,6 @@ func (a *Applier) begin(ctx context.Context, work *placementv1.Work) (*pass, err
 	}
 	if p.memory.generation != work.Generation {
 		p.memory.generation, p.memory.failures, p.memory.released = work.Generation, 0, nil
-		p.memory.pendingSince = time.Time{}
 		woken = true
 	}
 	p.retry = woken || !a.Clock.Now().Before(p.memory.retryAt)
@@ -106,11 +103,13 @@ func (p *pass) resolve() {
 		if m.reason != "" || p.failedBefore(m) {
 			continue
 		}
-		r, err := p.kinds.find(schema.GroupVersionKind{Group: m.id.Group, Version: m.id.Version, Kind: m.id.Kind})
+		r, err := p.kinds.find(m.kind())
 		switch {
 		case errors.Is(err, errUnknownKind):
 			p.waits.kinds = true
 			p.unknownKind(m)
+		case unreachable(err):
+			m.fail(placementv1.ReasonManifestPreparing, doesNotAnswer, err)
 		case err != nil:
 			m.fail(placementv1.ReasonManifestFailedToFindObject, "Failed to look for the object in the member (error: %v)", err)
 		case r.namespaced && m.id.Namespace == "":
@@ -132,22 +131,4 @@ func (p *pass) failedBefore(m *manifest) bool {
 	m.reason, m.problem, m.gvr, m.id.Resource = last.reason, last.problem, last.gvr, last.gvr.Resource
 	p.waits = waits{works: p.waits.works || last.waits.works, kinds: p.waits.kinds || last.waits.kinds}
 	return true
-}
-
-// definesKind tells whether the Work has the definition of a kind.
-func (p *pass) definesKind(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(p.manifests, func(m *manifest) bool {
-		return m.key.GroupKind == definitionKind && defines(m.raw, kind)
-	})
-}
-
-// unknownKind says that the member does not serve the kind of a manifest. If the Work itself brings the definition, it is
-// only a matter of a moment.
-func (p *pass) unknownKind(m *manifest) {
-	if p.definesKind(m.key.GroupKind) {
-		m.fail(placementv1.ReasonManifestPreparing, "Waits until the member serves %s, whose CustomResourceDefinition is placed along with it", m.id.Kind)
-		return
-	}
-	m.fail(placementv1.ReasonManifestDecodingErred, "the member does not serve %s: install its CustomResourceDefinition there, or place it too; this is noticed by itself",
-		schema.GroupVersionKind{Group: m.id.Group, Version: m.id.Version, Kind: m.id.Kind})
 }

@@ -137,11 +137,15 @@ func (p *pass) removeAll(ctx context.Context, records []placementv1.AppliedResou
 // removeObject gives up one object: removes it, or leaves it to whom it belongs. With handOnly it does nothing but that.
 func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceMeta, handOnly bool) error {
 	key := keyOfID(&r.WorkResourceIdentifier)
-	gvr, known := resourceOf(&r.WorkResourceIdentifier)
-	if !known {
+	if _, known := resourceOf(&r.WorkResourceIdentifier); !known {
 		p.drop(key)
 		return nil
 	}
+	return discreetly(key, p.giveUp(ctx, r, key, handOnly))
+}
+
+// giveUp is removeObject, of an object whose resource is known.
+func (p *pass) giveUp(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey, handOnly bool) error {
 	defer p.locks.hold(key)()
 	// Another Work that wants the object may have come since this pass began. If it has not, it cannot take the object over
 	// before this is done.
@@ -149,15 +153,14 @@ func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceM
 	if err != nil {
 		return err
 	}
-	claimed := p.claimed(all, key)
-	if handOnly && !claimed {
+	heir := p.heir(all, key)
+	if handOnly && heir == nil {
 		p.lookAgain(grace)
 		return nil
 	}
-	client := p.resource(gvr, key.namespace)
 	for range conflicts {
 		var done bool
-		if done, err = p.tryRemove(ctx, client, r, claimed); !apierrors.IsConflict(err) {
+		if done, err = p.tryRemove(ctx, r, heir); !apierrors.IsConflict(err) {
 			if done {
 				p.drop(key)
 			}
@@ -167,27 +170,27 @@ func (p *pass) removeObject(ctx context.Context, r *placementv1.AppliedResourceM
 	return err
 }
 
-// claimed tells whether another Work wants an object. When the cluster leaves, no claim counts.
-func (p *pass) claimed(all works, key objectKey) bool {
-	return p.active && all.other(p.self.name, key) != nil
+// heir returns another Work that wants an object; nil where none does. When the cluster leaves, no claim counts.
+func (p *pass) heir(all works, key objectKey) *view {
+	if !p.active {
+		return nil
+	}
+	return all.other(p.self.name, key)
 }
 
 // tryRemove removes an object as it is now, and tells whether its record is needed no longer.
-func (p *pass) tryRemove(ctx context.Context, client dynamic.ResourceInterface, r *placementv1.AppliedResourceMeta, claimed bool) (done bool, err error) {
+func (p *pass) tryRemove(ctx context.Context, r *placementv1.AppliedResourceMeta, heir *view) (done bool, err error) {
 	key := keyOfID(&r.WorkResourceIdentifier)
-	live, err := client.Get(ctx, key.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", key, err)
+	client, live, err := p.readRecorded(ctx, &r.WorkResourceIdentifier)
+	if err != nil || live == nil {
+		return err == nil, err
 	}
 	what, why := fateOf(live, r, p.owner)
 	switch {
 	case what == fateForget:
 		return true, nil
-	case claimed:
-		return true, p.leave(ctx, client, live)
+	case heir != nil:
+		return true, p.handTo(ctx, client, live, heir)
 	case what == fateRelease:
 		return true, p.release(ctx, client, live, key, why)
 	case what == fateWait:
@@ -213,14 +216,14 @@ func (p *pass) delete(ctx context.Context, client dynamic.ResourceInterface, liv
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: ptr.To(live.GetResourceVersion())},
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
-	if apierrors.IsNotFound(err) {
+	if isGone(err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("delete %s: %w", key, err)
 	}
 	after, err := client.Get(ctx, key.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && after.GetUID() != uid) {
+	if isGone(err) || (err == nil && after.GetUID() != uid) {
 		return true, nil
 	}
 	if err != nil {
@@ -249,13 +252,33 @@ func (p *pass) release(ctx context.Context, client dynamic.ResourceInterface, li
 	return nil
 }
 
+// handTo leaves an object to another Work: owned by that one's AppliedWork, if it has one, so that there is no moment in
+// which the object is nobody's. What something else owns as well is left for that Work to judge.
+func (p *pass) handTo(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured, heir *view) error {
+	rest := without(live.GetOwnerReferences(), p.owner.Name, p.owner.UID)
+	if len(rest) > 0 {
+		return p.leave(ctx, client, live)
+	}
+	next, err := p.getAppliedWork(ctx, heir.name)
+	if err != nil {
+		return err
+	}
+	if next == nil || !next.DeletionTimestamp.IsZero() {
+		return p.leave(ctx, client, live)
+	}
+	if _, err := p.setOwners(ctx, client, live, []metav1.OwnerReference{ownerOf(next)}); err != nil && !isGone(err) {
+		return err
+	}
+	return nil
+}
+
 // leave takes the AppliedWork off an object, which stays.
 func (p *pass) leave(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) error {
 	rest := without(live.GetOwnerReferences(), p.owner.Name, p.owner.UID)
 	if len(rest) == len(live.GetOwnerReferences()) {
 		return nil
 	}
-	if _, err := p.setOwners(ctx, client, live, rest); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := p.setOwners(ctx, client, live, rest); err != nil && !isGone(err) {
 		return err
 	}
 	return nil

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,16 +131,20 @@ func TestTrimKeepsWhatIsNotDone(t *testing.T) {
 func TestErrorsOfSecretsHaveNoValues(t *testing.T) {
 	t.Parallel()
 	err := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{field.Invalid(field.NewPath("data").Key("password"), "hunter2", "is bad")})
-	m := &manifest{id: placementv1.WorkResourceIdentifier{Kind: "Secret"}}
-	got := tell(m, err)
+	key := objectKey{GroupKind: secrets, namespace: "app", name: "s"}
+	got := tell(key, err)
 	if strings.Contains(got, "hunter2") || !strings.Contains(got, "data[password]") {
 		t.Errorf("got %q, want the field and not the value", got)
 	}
-	if got := tell(m, fmt.Errorf("take it over: %w", err)); !strings.Contains(got, "data[password]") || strings.Contains(got, "hunter2") {
+	if got := tell(key, fmt.Errorf("take it over: %w", err)); !strings.Contains(got, "data[password]") || strings.Contains(got, "hunter2") {
 		t.Errorf("of an error within another got %q, want the field and not the value", got)
 	}
-	m.id.Kind = "ConfigMap"
-	if got := tell(m, err); !strings.Contains(got, "hunter2") {
+	gone := discreetly(key, fmt.Errorf("delete %s: %w", key, err))
+	if text := errors.Join(gone).Error(); strings.Contains(text, "hunter2") || !strings.Contains(text, "Secret app/s") || !apierrors.IsInvalid(gone) {
+		t.Errorf("of a Secret that cannot be removed got %q, want the object, no value, and the same error", text)
+	}
+	key.Kind = "ConfigMap"
+	if got := tell(key, err); !strings.Contains(got, "hunter2") {
 		t.Errorf("the error of another kind is told whole, got %q", got)
 	}
 }

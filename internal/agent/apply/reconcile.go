@@ -84,13 +84,17 @@ const settle = 100 * time.Millisecond
 func (a *Applier) vanished(ctx context.Context, name string) error {
 	a.forget(name)
 	applied, err := a.getAppliedWork(ctx, name)
-	if err != nil || applied == nil || applied.Spec.WorkNamespace != a.Namespace {
+	if err != nil || applied == nil {
 		a.orphan(name, false)
 		return err
 	}
-	if !applied.DeletionTimestamp.IsZero() {
+	if !applied.DeletionTimestamp.IsZero() { // one from when the cluster had another name, too: there is nobody else to do it
 		a.orphan(name, false)
 		return a.letGo(ctx, applied)
+	}
+	if applied.Spec.WorkNamespace != a.Namespace {
+		a.orphan(name, false)
+		return nil
 	}
 	if a.orphan(name, true) {
 		log.FromContext(ctx).Info("The hub has no such Work, but the member has what it placed: that stays as it is. Delete the AppliedWork to have the fleet let go of it",
@@ -103,25 +107,31 @@ func (a *Applier) vanished(ctx context.Context, name string) error {
 func (p *pass) apply(ctx context.Context) error {
 	if err := p.ensureAppliedWork(ctx); err != nil || p.owner == nil {
 		p.waits.kinds = true
-		p.end(true)
-		if err != nil && !unreachable(err) && !apierrors.IsConflict(err) {
-			return errors.Join(err, p.reportNothing(ctx, err.Error()))
-		}
-		return err
+		return p.blocked(ctx, err)
 	}
 	p.manifests = decode(p.work)
 	p.resolve()
 	p.watch()
 	if err := p.record(ctx); err != nil {
-		return err
+		return p.blocked(ctx, err)
 	}
 	failed := p.applyWaves(ctx)
 	p.prune(ctx)
 	if err := p.record(ctx); err != nil {
-		return err
+		return p.blocked(ctx, err)
 	}
 	p.end(failed || len(p.refused) > 0)
 	return p.report(ctx)
+}
+
+// blocked ends a pass that cannot go on before its AppliedWork is written, and tells the hub why, unless that is a matter of
+// a moment.
+func (p *pass) blocked(ctx context.Context, err error) error {
+	p.end(true)
+	if err == nil || unreachable(err) || apierrors.IsConflict(err) {
+		return err
+	}
+	return errors.Join(err, p.reportNothing(ctx, err.Error()))
 }
 
 // watch watches all that the Work has, what it gives up included.
@@ -135,6 +145,7 @@ func (p *pass) watch() {
 	}
 	for _, m := range p.manifests {
 		switch {
+		case m.reason == placementv1.ReasonManifestDuplicated: // the other one says it all
 		case m.gvr.Resource != "":
 			resources[m.key] = m.gvr
 		case m.key.name != "":
@@ -206,7 +217,9 @@ func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
 		if states[i] != nil {
 			p.memory.applied[m.key] = *states[i]
 		}
-		w := waitsOf(m)
-		p.waits.works = p.waits.works || (m.reason != "" && w.works)
+		if m.reason != "" {
+			w := waitsOf(m)
+			p.waits = waits{works: p.waits.works || w.works, kinds: p.waits.kinds || w.kinds}
+		}
 	}
 }

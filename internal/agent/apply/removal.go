@@ -66,6 +66,11 @@ func (p *pass) removeEverything(ctx context.Context) (bool, error) {
 		return err == nil, err
 	}
 	p.own(applied)
+	if _, earlier := p.earlier(); earlier {
+		if err := p.releaseEarlier(ctx); err != nil {
+			return false, err
+		}
+	}
 	p.watch()
 	p.part(ctx, applied.Status.AppliedResources)
 	err = errors.Join(p.refused...)

@@ -176,6 +176,43 @@ func testEarlierPlacement(t *testing.T) {
 	a.live("earlier-b")
 }
 
+// testEarlierRemoved is a hub that was restored without a placement, and on which another one of its name came and went
+// before the agent could apply it: what the first one left is from nobody who has said that it is to go.
+func testEarlierRemoved(t *testing.T) {
+	a := startAgent(t, "early")
+	first := a.work("early", "work", 1, settings("early-a", "1"), settings("early-b", "1"))
+	first.Finalizers, first.Annotations[placementv1.AnnotationPlacementUID] = nil, "one"
+	a.create(first)
+	a.await(first, placementv1.ConditionAvailable, available)
+	if err := a.applier.Activate(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.hub.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	framework.AwaitGone(t, a.hub, first)
+	second := a.work("early", "work", 1, settings("early-a", "2"), settings("early-c", "2"))
+	second.Annotations[placementv1.AnnotationPlacementUID] = "two"
+	second.Annotations[placementv1.AnnotationRemovalConfirmed] = "true"
+	a.create(second)
+	if err := a.hub.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	framework.Await(t, a.hub, second, "is being deleted", func(w *placementv1.Work) bool { return w.DeletionTimestamp != nil })
+	if err := a.applier.Activate(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	c := a.await(second, placementv1.ConditionRemoved, "True/ResourcesReleased")
+	if !strings.Contains(c.Message, "early-a stays: it is from an earlier placement") {
+		t.Errorf("the message does not say what stays and why: %s", c.Message)
+	}
+	for _, name := range []string{"early-a", "early-b"} {
+		if cm := a.live(name); len(cm.OwnerReferences) > 0 || cm.Data["key"] != "1" {
+			t.Errorf("%s is %v, owned by %v; want it as it was, and owned by nobody", name, cm.Data, cm.OwnerReferences)
+		}
+	}
+}
+
 // testCrashedWhileMaking is an agent that ended between making an object and writing down its UID.
 func testCrashedWhileMaking(t *testing.T) {
 	a := startAgent(t, "crashed")

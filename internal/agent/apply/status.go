@@ -65,29 +65,6 @@ func (p *pass) report(ctx context.Context) error {
 	return p.writeStatus(ctx, status)
 }
 
-// hesitate tells whether to wait before the hub is told of manifests that are about to be applied.
-func (p *pass) hesitate() bool {
-	waiting, refused := false, false
-	for _, m := range p.manifests {
-		waiting = waiting || m.pending()
-		refused = refused || (m.reason != "" && !m.pending())
-	}
-	if !waiting {
-		p.memory.pendingSince = time.Time{}
-		return false
-	}
-	now := p.Clock.Now()
-	if p.memory.pendingSince.IsZero() {
-		p.memory.pendingSince = now
-	}
-	rest := undecided - now.Sub(p.memory.pendingSince)
-	if rest <= 0 || refused {
-		return false
-	}
-	p.lookAgain(rest)
-	return true
-}
-
 // tally counts manifests.
 type tally struct{ total, applied, available, untrackable int }
 
@@ -121,19 +98,14 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 }
 
 func (p *pass) summarize(status *placementv1.WorkStatus, counts tally, omitted int) {
+	remarks := p.remarks() + notListed(omitted)
 	if counts.applied < counts.total {
 		p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonSomeManifestsAreNotApplied,
-			fmt.Sprintf("Failed to apply all manifests (%d of %d manifests are applied)%s", counts.applied, counts.total, notListed(omitted)))
+			fmt.Sprintf("Failed to apply all manifests (%d of %d manifests are applied)%s", counts.applied, counts.total, remarks))
 		meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionAvailable)
 		return
 	}
-	message := "All the specified manifests have been applied" + notListed(omitted)
-	if len(p.memory.released) > 0 {
-		message += "; " + few(p.memory.released)
-	}
-	if len(p.refused) > 0 {
-		message += fmt.Sprintf("; what is no longer wanted cannot be removed: %v", p.refused[0])
-	}
+	message := "All the specified manifests have been applied" + remarks
 	p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionTrue, placementv1.ReasonAllManifestsApplied, message)
 	switch {
 	case counts.available < counts.total:
@@ -146,6 +118,24 @@ func (p *pass) summarize(status *placementv1.WorkStatus, counts tally, omitted i
 		p.set(&status.Conditions, placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonAllManifestsAvailable,
 			"All of the applied manifests are available")
 	}
+}
+
+// remarks are what is to be said of objects that the Work does not list any more.
+func (p *pass) remarks() string {
+	var text string
+	if len(p.memory.released) > 0 {
+		text += "; " + few(p.memory.released)
+	}
+	if len(p.refused) > 0 {
+		text += fmt.Sprintf("; what is no longer wanted cannot be removed: %v", p.refused[0])
+	}
+	if len(p.removing) > 0 {
+		text += "; still being removed: " + few(p.removing)
+	}
+	if p.incomplete {
+		text += "; what is no longer listed stays until all Works that carry the placement's snapshot are there: one of them may list it"
+	}
+	return text
 }
 
 func notListed(omitted int) string {

@@ -124,8 +124,8 @@ func TestHubIsNotToldOfWhatIsDecidedInAMoment(t *testing.T) {
 		t.Errorf("%d writes and %v, want to be told after a while", r.writes, c)
 	}
 	r.report(t, time.Second, deployment(t, "web", 3))
-	if r.writes != 2 || !r.memory.pendingSince.IsZero() {
-		t.Errorf("%d writes, waits since %s; want one more, and no wait", r.writes, r.memory.pendingSince)
+	if r.writes != 2 || len(r.memory.pending) > 0 {
+		t.Errorf("%d writes, waits %v; want one more, and no wait", r.writes, r.memory.pending)
 	}
 	// What the member has refused is told at once, whatever else waits.
 	refused.fail(placementv1.ReasonManifestApplyFailed, "no")
@@ -159,5 +159,48 @@ func TestStatusStaysWithinItsSize(t *testing.T) {
 	}
 	if m := r.current().ManifestConditions[0].Conditions[0].Message; !utf8.ValidString(m) || len(m) > maxMessage+10 {
 		t.Errorf("a message was cut badly: %d bytes", len(m))
+	}
+}
+
+// TestWaitsAreSaidOnce is an object that another Work has and keeps: that it may be about to give it up is not said again
+// and again.
+func TestWaitsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		works  []string
+		writes int
+	}{
+		"another placement":             {[]string{"self web/1/I lists", "other shop/1/I lists"}, 1},
+		"a part that is not written":    {[]string{"self web/1/II lists", "other web/0/II lists"}, 2},
+		"another placement, and others": {[]string{"self web/1/I lists", "other shop/1/I lists", "more cart/1/I lists"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReporter(t)
+			r.works = fleetOf(tc.works...)
+			r.self = r.works["self"]
+			live := parse(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: app, name: settings}}`)
+			live.SetOwnerReferences(ownedBy("AppliedWork/other"))
+			try := func(after time.Duration, generation string) {
+				blocked, fine := deployment(t, "settings", 3), deployment(t, "web", 3)
+				blocked.key, blocked.hash, fine.hash = thing, "1", generation
+				r.clock.now = r.clock.now.Add(after)
+				r.mayHave(blocked, live)
+				r.report(t, 0, blocked, fine)
+			}
+			for retry := range 10 {
+				try(backoff(retry), "1")
+			}
+			if r.writes != tc.writes {
+				t.Errorf("%d writes over ten tries, want %d", r.writes, tc.writes)
+			}
+			if got := r.current().ManifestConditions[0].Conditions[0].Reason; got != placementv1.ReasonManifestFailedToTakeOver {
+				t.Errorf("told %s", got)
+			}
+			try(time.Second, "2") // the Work changes elsewhere
+			if r.writes != tc.writes {
+				t.Errorf("%d writes, want no more: this object waits as before", r.writes)
+			}
+		})
 	}
 }

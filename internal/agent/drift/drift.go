@@ -14,8 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxPaths is how many changed places are named at the most.
-const maxPaths = 100
+const (
+	// Whole is the path of a whole object.
+	Whole = "/"
+	// Merged is the annotation that marks an object which could not be applied on the server's side and was merged.
+	Merged = "kubernetes-fleet.io/last-applied-configuration"
+	// maxPaths is how many changed places are named at the most.
+	maxPaths = 100
+)
 
 // bookkeeping is what API servers write into metadata on their own account.
 var bookkeeping = []string{
@@ -25,8 +31,12 @@ var bookkeeping = []string{
 // Fingerprint stands for what a field manager has applied to an object. While it stays the same, the object carries all
 // that was applied: whoever changes a field takes it from its manager, and the API server writes that down in the object.
 // Fields of others do not count, so that their changes are no reason to apply again. An object that the manager has not
-// applied on the server's side stands for its whole content.
+// applied on the server's side stands for its whole content. So does one that was merged, even if it was applied before:
+// what it was applied with then says nothing of what was merged since.
 func Fingerprint(object *unstructured.Unstructured, manager string) string {
+	if _, merged := object.GetAnnotations()[Merged]; merged {
+		return hash(map[string]any{"uid": string(object.GetUID()), "content": content(object.Object)})
+	}
 	entries, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
 	list, _ := entries.([]any)
 	for _, entry := range list {
@@ -65,7 +75,7 @@ func hash(v map[string]any) string {
 // before is the whole object, "/".
 func Paths(before, after *unstructured.Unstructured) []string {
 	if before == nil || before.GetUID() != after.GetUID() {
-		return []string{"/"}
+		return []string{Whole}
 	}
 	var paths []string
 	compare("", content(before.Object), content(after.Object), &paths)

@@ -19,7 +19,7 @@ import (
 
 // NewCommand returns the command member.
 func NewCommand(o *options.Options) *cobra.Command {
-	command := &cobra.Command{Use: "member", Short: "Work with the members of the fleet"}
+	command := options.Group(&cobra.Command{Use: "member", Short: "Work with the members of the fleet"})
 	command.AddCommand(newUpdate(o))
 	return command
 }
@@ -28,20 +28,33 @@ func newUpdate(o *options.Options) *cobra.Command {
 	var name string
 	var labels []string
 	command := &cobra.Command{
-		Use:   "update --name MEMBER --labels KEY=VALUE,...",
+		Use:   "update MEMBER --labels KEY=VALUE,...",
 		Short: "Change the labels of a member, by which placements and stages choose it",
 		Example: `  # Put member2 into the staging environment; its other labels stay
-  kubectl amc member update --name member2 --labels environment=staging
+  kubectl amc member update member2 --labels environment=staging
 
   # Set one label and remove another
   kubectl amc member update --name member2 --labels order=1,environment-`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(command *cobra.Command, _ []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1 && name != "" && name != args[0]) {
+				return errors.New("give one member; to label several, call the command once for each")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				name = args[0]
+			}
 			return update(command.Context(), o, name, labels)
 		},
 	}
-	command.Flags().StringVar(&name, "name", "", "the member (required)")
+	command.Flags().StringVar(&name, "name", "", "the member, in place of the argument")
 	command.Flags().StringSliceVar(&labels, "labels", nil, "labels to set, KEY=VALUE, or to remove, KEY-; several separated by commas (required)")
 	_ = command.RegisterFlagCompletionFunc("name", func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
@@ -51,7 +64,7 @@ func newUpdate(o *options.Options) *cobra.Command {
 
 func update(ctx context.Context, o *options.Options, name string, labels []string) error {
 	if name == "" || len(labels) == 0 {
-		return errors.New("--name and --labels are required, such as --name member2 --labels environment=staging")
+		return errors.New("a member and --labels are required, such as `kubectl amc member update member2 --labels environment=staging`")
 	}
 	changes, err := parse(labels)
 	if err != nil {
@@ -74,7 +87,13 @@ func update(ctx context.Context, o *options.Options, name string, labels []strin
 	if err != nil {
 		return fmt.Errorf("change the labels of member %q: %w", name, options.Explain(err))
 	}
-	fmt.Fprintf(o.Out, "membercluster.%s/%s labeled\n", clusterv1.GroupVersion.Group, name)
+	done := "unlabeled"
+	for _, value := range changes {
+		if value != nil {
+			done = "labeled"
+		}
+	}
+	fmt.Fprintf(o.Out, "membercluster.%s/%s %s\n", clusterv1.GroupVersion.Group, name, done)
 	return nil
 }
 

@@ -25,7 +25,7 @@ const reasonApproved = "ApprovedWithKubectl"
 
 // NewCommand returns the command run.
 func NewCommand(o *options.Options) *cobra.Command {
-	command := &cobra.Command{Use: "run", Short: "Work with update runs"}
+	command := options.Group(&cobra.Command{Use: "run", Short: "Work with update runs"})
 	command.AddCommand(newApprove(o))
 	return command
 }
@@ -78,44 +78,81 @@ func approve(ctx context.Context, o *options.Options, name, stage string, clock 
 		}
 		return fmt.Errorf("read ClusterStagedUpdateRun %q: %w", name, options.Explain(err))
 	}
-	request, err := openRequest(ctx, hub, run, stage)
+	if err := checkStage(run, stage); err != nil {
+		return err
+	}
+	request, err := approveOpen(ctx, hub, run, stage, clock)
 	if err != nil {
 		return err
+	}
+	fmt.Fprintf(o.Out, "clusterapprovalrequest.%s/%s approved\n", placementv1.GroupVersion.Group, request)
+	return nil
+}
+
+// checkStage refuses a stage that a planned run does not have.
+func checkStage(run *placementv1.ClusterStagedUpdateRun, stage string) error {
+	var stages []string
+	for i := range run.Status.StagesStatus {
+		stages = append(stages, run.Status.StagesStatus[i].StageName)
+	}
+	if stage == "" || len(stages) == 0 || slices.Contains(stages, stage) {
+		return nil
+	}
+	return fmt.Errorf("update run %q has no stage %q; it has: %s", run.Name, stage, strings.Join(stages, ", "))
+}
+
+// approveOpen approves the one request of a run that waits for it, and returns its name. Where somebody wrote the request
+// meanwhile, the hub for example, it looks once more.
+func approveOpen(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string, clock clock.PassiveClock) (string, error) {
+	request, err := approveOnce(ctx, hub, run, stage, clock)
+	if apierrors.IsConflict(err) {
+		return approveOnce(ctx, hub, run, stage, clock)
+	}
+	return request, err
+}
+
+func approveOnce(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string, clock clock.PassiveClock) (string, error) {
+	request, err := openRequest(ctx, hub, run, stage)
+	if err != nil {
+		return "", err
 	}
 	patch, err := approval(request, clock)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := hub.Status().Patch(ctx, request, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("approve ClusterApprovalRequest %q: %w", request.Name, err)
+		return "", fmt.Errorf("approve ClusterApprovalRequest %q: %w", request.Name, err)
 	}
-	fmt.Fprintf(o.Out, "clusterapprovalrequest.%s/%s approved\n", placementv1.GroupVersion.Group, request.Name)
-	return nil
+	return request.Name, nil
 }
 
 // openRequest returns the one request of a run that nobody has approved.
 func openRequest(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string) (*placementv1.ClusterApprovalRequest, error) {
 	var requests placementv1.ClusterApprovalRequestList
 	if err := hub.List(ctx, &requests, client.MatchingLabels{placementv1.LabelTargetUpdateRun: run.Name}); err != nil {
-		return nil, fmt.Errorf("list the approval requests of run %q: %w", run.Name, err)
+		return nil, fmt.Errorf("list the approval requests of update run %q: %w", run.Name, err)
 	}
-	var open []*placementv1.ClusterApprovalRequest
+	var open, closed []*placementv1.ClusterApprovalRequest
 	var stages []string
 	for i := range requests.Items {
 		r := &requests.Items[i]
-		if r.Spec.TargetUpdateRun == run.Name && isOpen(r) && (stage == "" || r.Spec.TargetStage == stage) {
+		switch {
+		case r.Spec.TargetUpdateRun != run.Name || (stage != "" && r.Spec.TargetStage != stage):
+		case isOpen(r):
 			open = append(open, r)
 			stages = append(stages, r.Spec.TargetStage)
+		default:
+			closed = append(closed, r)
 		}
 	}
 	switch len(open) {
 	case 1:
 		return open[0], nil
 	case 0:
-		return nil, errors.New(nothingOpen(run, stage))
+		return nil, errors.New(nothingOpen(run, stage, closed))
 	default:
 		slices.Sort(stages)
-		return nil, fmt.Errorf("run %q waits for several approvals; say which with --stage: %s", run.Name, strings.Join(slices.Compact(stages), ", "))
+		return nil, fmt.Errorf("update run %q waits for several approvals; say which with --stage: %s", run.Name, strings.Join(slices.Compact(stages), ", "))
 	}
 }
 
@@ -136,24 +173,16 @@ func openStages(ctx context.Context, o *options.Options, args []string) []string
 	return slices.Compact(stages)
 }
 
-// isOpen tells whether a request waits for somebody: nobody has approved it, and its run has not ended.
+// isOpen tells whether a request waits for somebody: nobody has approved it as it is, and its run has not ended. That it was
+// accepted without having been approved somebody wrote by hand: to the run it means nothing.
 func isOpen(r *placementv1.ClusterApprovalRequest) bool {
-	return meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApprovalAccepted) == nil &&
-		!meta.IsStatusConditionTrue(r.Status.Conditions, placementv1.ConditionApproved)
+	return !meta.IsStatusConditionFalse(r.Status.Conditions, placementv1.ConditionApprovalAccepted) && !isApproved(r)
 }
 
-// nothingOpen says what a run does instead of waiting for an approval.
-func nothingOpen(run *placementv1.ClusterStagedUpdateRun, stage string) string {
-	text := fmt.Sprintf("run %q waits for no approval", run.Name)
-	if stage != "" {
-		text += fmt.Sprintf(" in stage %q", stage)
-	}
-	for _, t := range []string{placementv1.ConditionSucceeded, placementv1.ConditionProgressing, placementv1.ConditionInitialized} {
-		if c := meta.FindStatusCondition(run.Status.Conditions, t); c != nil {
-			return text + ": " + c.Message
-		}
-	}
-	return text + " yet: the hub has not looked at it"
+// isApproved tells whether a request was approved in the generation that it has. An approval of another does not count.
+func isApproved(r *placementv1.ClusterApprovalRequest) bool {
+	c := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApproved)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == r.Generation
 }
 
 // approval is a patch of a request's status that approves it as it is.

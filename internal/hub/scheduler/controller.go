@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,7 +52,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Named("scheduler-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
-		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGone()).
+		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGoneOrDamaged()).
 		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
@@ -70,7 +71,8 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || policy == nil {
 		return ctrl.Result{}, err // the first snapshot of the policy brings the next pass
 	}
-	err = c.schedule(ctx, request.NamespacedName, p.GetUID(), policy)
+	owner := schedule.Owner{Key: request.NamespacedName, UID: p.GetUID(), Created: p.GetCreationTimestamp(), PolicySnapshot: policy.GetName()}
+	err = c.schedule(ctx, owner, policy)
 	if isStale(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
@@ -78,8 +80,8 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-func (c *Controller) schedule(ctx context.Context, key placement.Key, uid types.UID, policy placementv1.PolicySnapshotObject) error {
-	start := c.Clock.Now()
+func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy placementv1.PolicySnapshotObject) error {
+	start, key := c.Clock.Now(), owner.Key
 	fleet, err := c.fleet(ctx)
 	if err != nil {
 		return err
@@ -91,7 +93,9 @@ func (c *Controller) schedule(ctx context.Context, key placement.Key, uid types.
 	if c.behind(policy, bindings) {
 		return errStale
 	}
-	owner := schedule.Owner{Key: key, UID: uid, PolicySnapshot: policy.GetName()}
+	if bindings, err = c.withUnlabelled(ctx, key, fleet, bindings); err != nil {
+		return err
+	}
 	result, err := schedule.Decide(schedule.Request{Policy: policy.PolicySnapshotSpec().Policy, Holders: owner.Holders(bindings)}, fleet)
 	if err != nil {
 		return fmt.Errorf("schedule placement %s: %w", key, err)
@@ -107,6 +111,33 @@ func (c *Controller) schedule(ctx context.Context, key placement.Key, uid types.
 	}
 	cycles.WithLabelValues("false").Observe(milliseconds(c.Clock.Since(start)))
 	return nil
+}
+
+// withUnlabelled adds the bindings from which somebody has taken the label by which they are found: they are known by their
+// names. To make them anew would fail for ever.
+func (c *Controller) withUnlabelled(ctx context.Context, key placement.Key, fleet schedule.Fleet, bindings []placementv1.BindingObject) ([]placementv1.BindingObject, error) {
+	found := sets.New[string]()
+	for _, b := range bindings {
+		found.Insert(b.GetName())
+	}
+	for _, cluster := range fleet.Names() {
+		name := placement.BindingName(key, cluster)
+		if found.Has(name) {
+			continue
+		}
+		b := c.Kinds.NewBinding()
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, b)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read binding %s: %w", name, err)
+		}
+		if _, labelled := b.GetLabels()[placementv1.LabelParentPlacement]; !labelled {
+			bindings = append(bindings, b)
+		}
+	}
+	return bindings, nil
 }
 
 // latestPolicy returns the newest policy snapshot of this very placement; nil where there is none yet.

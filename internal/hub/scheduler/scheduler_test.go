@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,4 +180,38 @@ func TestDeletedBindingComesBack(t *testing.T) {
 	before := f.awaitBinding("a", scheduled)
 	f.Erase(before.DeepCopy())
 	framework.Await(t, f, f.binding("a"), "is made again", func(b *placementv1.ClusterResourceBinding) bool { return b.UID != before.UID })
+}
+
+// What somebody takes off a binding by hand is put back, and neither the snapshot nor the state that it has is lost by that.
+func TestDamagedBinding(t *testing.T) {
+	f := newFixture(t, "a")
+	f.awaitScheduled(0, 1)
+	f.bound("a", f.Name+"-0-snapshot")
+	whole := f.awaitBinding("a", bound)
+	damages := map[string]func(*placementv1.ClusterResourceBinding){
+		"its labels":      func(b *placementv1.ClusterResourceBinding) { b.Labels = nil },
+		"its annotations": func(b *placementv1.ClusterResourceBinding) { b.Annotations = nil },
+		"its finalizer":   func(b *placementv1.ClusterResourceBinding) { b.Finalizers = nil },
+		"its state":       func(b *placementv1.ClusterResourceBinding) { b.Spec.State = unscheduled },
+		"all of them": func(b *placementv1.ClusterResourceBinding) {
+			b.Labels, b.Annotations, b.Finalizers, b.Spec.State = nil, nil, nil, unscheduled
+		},
+	}
+	for what, damage := range damages {
+		damaged := f.awaitBinding("a", bound)
+		damage(damaged)
+		if err := f.Update(t.Context(), damaged); err != nil {
+			t.Fatalf("take off %s: %v", what, err)
+		}
+		framework.Await(t, f, damaged, "has again "+what, func(b *placementv1.ClusterResourceBinding) bool {
+			return maps.Equal(b.Labels, whole.Labels) && maps.Equal(b.Annotations, whole.Annotations) &&
+				slices.Equal(b.Finalizers, whole.Finalizers) && cmp.Equal(b.Spec, whole.Spec)
+		})
+	}
+	f.Writes.Take()
+	f.join("b") // once that is done, all that came before is
+	f.awaitBinding("b", scheduled)
+	if got := f.Writes.Take(); got["update *v1.ClusterResourceBinding"] > 0 {
+		t.Errorf("a whole binding is written again: %v", got)
+	}
 }

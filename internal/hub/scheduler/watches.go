@@ -4,12 +4,14 @@ import (
 	"context"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -42,8 +44,9 @@ func whenPolicyChanges() builder.Predicates {
 		predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))
 }
 
-// whenGone lets pass deletions that are complete, and takes note of what the cache has come to show.
-func (c *Controller) whenGone() builder.Predicates {
+// whenGoneOrDamaged lets pass deletions that are complete, and changes that only somebody's hand makes. It takes note of what
+// the cache has come to show.
+func (c *Controller) whenGoneOrDamaged() builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			c.made.Remove(client.ObjectKeyFromObject(e.Object))
@@ -51,7 +54,9 @@ func (c *Controller) whenGone() builder.Predicates {
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			c.made.Remove(client.ObjectKeyFromObject(e.ObjectNew))
-			return false
+			before, okBefore := e.ObjectOld.(placementv1.BindingObject)
+			after, okAfter := e.ObjectNew.(placementv1.BindingObject)
+			return okBefore && okAfter && damaged(before, after)
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			c.made.Remove(client.ObjectKeyFromObject(e.Object))
@@ -60,6 +65,22 @@ func (c *Controller) whenGone() builder.Predicates {
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	})
+}
+
+// damaged tells whether a binding has lost something that the scheduler put there.
+func damaged(before, after placementv1.BindingObject) bool {
+	if !after.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	lost := func(of func(client.Object) map[string]string, key string) bool {
+		return of(before)[key] != "" && of(before)[key] != of(after)[key]
+	}
+	return lost(client.Object.GetLabels, placementv1.LabelParentPlacement) ||
+		lost(client.Object.GetAnnotations, placementv1.AnnotationPlacementUID) ||
+		lost(client.Object.GetAnnotations, placementv1.AnnotationClusterUID) ||
+		!controllerutil.ContainsFinalizer(after, placementv1.FinalizerWorkCleanup) ||
+		before.BindingSpec().TargetCluster != after.BindingSpec().TargetCluster ||
+		(before.BindingSpec().State != placementv1.BindingStateUnscheduled && after.BindingSpec().State == placementv1.BindingStateUnscheduled)
 }
 
 // whenEligibilityChanges lets pass changes of a member that a decision could depend on, and no heartbeats.

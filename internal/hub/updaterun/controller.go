@@ -33,8 +33,10 @@ const (
 	writers = 16
 	// staleRetry is when to look again after a write showed that the cache is behind.
 	staleRetry = 50 * time.Millisecond
-	// unreadRetry is when to look again at what could not be read; nothing tells when it can be.
+	// unreadRetry is when to look again at what could not be read; nothing tells when it can be. Other errors of planning
+	// are often over sooner: failedRetry.
 	unreadRetry = 5 * time.Second
+	failedRetry = time.Second
 )
 
 // Snapshots makes the resource snapshots of placements that have no index to start from.
@@ -124,20 +126,21 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 	}
 	world.Unwritten = paces.unwritten(runs)
 	for _, run := range engine.Unplanned(runs) {
-		plan, again, err := c.plan(ctx, key, run)
-		if err != nil {
-			failures = append(failures, err) // the other runs do not wait for this one
-			continue
-		}
-		world.Plans[run.GetUID()] = plan
+		plan, again, err := c.plan(ctx, key, run, &paces[run.GetUID()].attempt)
 		after = soonest(after, again)
+		switch {
+		case err != nil:
+			failures = append(failures, err) // the other runs do not wait for this one
+		case plan != nil:
+			world.Plans[run.GetUID()] = *plan
+		}
 	}
-	for _, result := range engine.Decide(world) {
+	err = engine.InOrder(engine.Decide(world), func(result engine.Result) error {
 		wait, err := c.carryOut(ctx, result, paces[result.Run.GetUID()])
-		failures = append(failures, err)
 		after = soonest(after, soonest(wait, result.RequeueAfter))
-	}
-	return after, errors.Join(failures...)
+		return err
+	})
+	return after, errors.Join(append(failures, err)...)
 }
 
 // hold sees to it that a run that may still do something stays until its approval requests are cleared away.

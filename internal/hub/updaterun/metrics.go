@@ -132,10 +132,13 @@ func (r *runCounter) Collect(values chan<- prometheus.Metric) {
 
 // reasonOf says in one word what an unfinished run is at.
 func reasonOf(status *placementv1.UpdateRunStatus) string {
-	for _, conditionType := range []string{placementv1.ConditionProgressing, placementv1.ConditionInitialized} {
-		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil {
-			return c.Reason
-		}
+	initialized := meta.FindStatusCondition(status.Conditions, placementv1.ConditionInitialized)
+	switch progressing := meta.FindStatusCondition(status.Conditions, placementv1.ConditionProgressing); {
+	case initialized == nil:
+		return "New"
+	case initialized.Status == metav1.ConditionTrue && progressing != nil:
+		return progressing.Reason
+	default:
+		return initialized.Reason
 	}
-	return "New"
 }

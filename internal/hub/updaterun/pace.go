@@ -15,10 +15,11 @@ import (
 // alone. A stage of fast clusters then takes one write, and not one for each wave of them.
 const statusPeriod = 500 * time.Millisecond
 
-// pace is what is remembered of a run between two looks at it: when its status was last written, and what was decided since
-// that was allowed to wait. A hub that is started anew finds all of it out again.
+// pace is what is remembered of a run between two looks at it: when its status was last written, what was decided since
+// that was allowed to wait, and the last attempt to plan it. A hub that is started anew finds all of it out again.
 type pace struct {
 	written time.Time
+	attempt attempt
 	// ahead is the status that waits to be written in place of stored; nil where none does.
 	stored, ahead *placementv1.UpdateRunStatus
 }
@@ -43,6 +44,38 @@ func (p *pace) wrote(now time.Time) {
 
 // settle says that nothing waits any more.
 func (p *pace) settle() { p.stored, p.ahead = nil, nil }
+
+// basis is what an attempt to plan a run rests on, as far as another of it is a reason to try again at once. All else that a
+// plan is made from is looked at in the cache first.
+type basis struct {
+	runGeneration, placementGeneration int64
+	placementUID                       types.UID
+}
+
+func basisOf(run placementv1.UpdateRunObject, p placementv1.PlacementObject) basis {
+	b := basis{runGeneration: run.GetGeneration()}
+	if p != nil {
+		b.placementGeneration, b.placementUID = p.GetGeneration(), p.GetUID()
+	}
+	return b
+}
+
+// attempt is one to plan a run that came to nothing because something could not be read. Each reads much from the API server,
+// and events come often; what could not be read sends none when it can be.
+type attempt struct {
+	of  basis
+	due time.Time // when to try again
+	// message says what could not be read; empty where that was an error.
+	message string
+}
+
+// wait returns for how long not to try again; 0 or less where it is due, or rests on something else now.
+func (a *attempt) wait(of basis, now time.Time) time.Duration {
+	if wait := a.due.Sub(now); a.of == of && wait <= unreadRetry { // more is due to a clock that was set back
+		return wait
+	}
+	return 0
+}
 
 // runPaces are those of the runs of one placement, by UID.
 type runPaces map[types.UID]*pace

@@ -29,6 +29,31 @@ func TestPace(t *testing.T) {
 	}
 }
 
+func TestAttempt(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", Generation: 1}}
+	var a attempt
+	if got := a.wait(basisOf(run, p), now); got > 0 {
+		t.Errorf("the first attempt waits %v", got)
+	}
+	a = attempt{of: basisOf(run, p), due: now.Add(unreadRetry)}
+	if got := a.wait(basisOf(run, p), now.Add(time.Second)); got != unreadRetry-time.Second {
+		t.Errorf("after a second the next attempt waits %v", got)
+	}
+	if got := a.wait(basisOf(run, p), now.Add(-time.Hour)); got > 0 {
+		t.Errorf("on a clock that was set back it waits %v", got)
+	}
+	if got := a.wait(basisOf(run, nil), now); got > 0 {
+		t.Errorf("without its placement it waits %v", got)
+	}
+	run.Generation++
+	if got := a.wait(basisOf(run, p), now); got > 0 {
+		t.Errorf("after the run was changed it waits %v", got)
+	}
+}
+
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
 	key := placement.Key{Name: "web"}

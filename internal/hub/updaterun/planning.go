@@ -20,30 +20,52 @@ import (
 
 // plan plans a run. What the cache says is enough to go on waiting. Anything that is final, a plan or a failure, is made
 // from live reads, which show all that was written before the run was seen: labels that were set just before, for example.
-func (c *Controller) plan(ctx context.Context, key placement.Key, run placementv1.UpdateRunObject) (engine.Plan, time.Duration, error) {
+// Where the last attempt came to nothing it is not repeated before it is due; after an error there is no plan until then.
+func (c *Controller) plan(ctx context.Context, key placement.Key, run placementv1.UpdateRunObject, last *attempt) (*engine.Plan, time.Duration, error) {
 	in, err := c.planInput(ctx, c.Client, key, run)
 	if err != nil {
-		return engine.Plan{}, 0, err
+		return nil, 0, err
 	}
 	if plan := engine.MakePlan(in); plan.Verdict == engine.Pending {
-		return plan, 0, nil
+		return &plan, 0, nil
 	}
-	if in, err = c.planInput(ctx, c.APIReader, key, run); err != nil {
-		return engine.Plan{}, 0, err
+	of := basisOf(run, in.Placement)
+	if wait := last.wait(of, c.Clock.Now()); wait > 0 {
+		if last.message == "" {
+			return nil, wait, nil
+		}
+		return &engine.Plan{Verdict: engine.Pending, Message: last.message}, wait, nil
+	}
+	plan, again, err := c.planLive(ctx, key, run)
+	*last = attempt{}
+	switch {
+	case err != nil && !isStale(err):
+		*last = attempt{of: of, due: c.Clock.Now().Add(failedRetry)}
+	case err == nil && again == unreadRetry:
+		*last = attempt{of: of, due: c.Clock.Now().Add(again), message: plan.Message}
+	}
+	return plan, again, err
+}
+
+// planLive plans a run from what the API server says.
+func (c *Controller) planLive(ctx context.Context, key placement.Key, run placementv1.UpdateRunObject) (*engine.Plan, time.Duration, error) {
+	in, err := c.planInput(ctx, c.APIReader, key, run)
+	if err != nil {
+		return nil, 0, err
 	}
 	plan := engine.MakePlan(in)
 	var again time.Duration
 	switch plan.Verdict {
 	case engine.NeedsSnapshot:
 		if in.Snapshot, again, err = c.snapshot(ctx, key, run, in.Placement); err != nil {
-			return engine.Plan{}, 0, err
+			return nil, 0, err
 		}
 		plan = engine.MakePlan(in)
 	case engine.Pending: // what the cache has not seen yet brings no event if it has, by now
 		again = staleRetry
 	case engine.Failed, engine.Planned:
 	}
-	return plan, again, nil
+	return &plan, again, nil
 }
 
 // planInput reads what a plan is made from, but for the snapshot.

@@ -2,6 +2,7 @@ package updaterun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/go-logr/logr"
@@ -63,6 +65,8 @@ type fixture struct {
 	mu      sync.Mutex
 	held    map[string]string // cluster → how it answers: "refuse", "hold", or at once that it is available
 	content int               // what the placement selects
+	unread  bool              // what it selects cannot be read
+	asked   int               // how often it was asked for
 }
 
 func newFixture(t testing.TB, name string, labels map[string]map[string]string) *fixture {
@@ -193,8 +197,12 @@ func (f *fixture) start() (stop func()) {
 // Ensure makes a resource snapshot of the content, if the newest is of another.
 func (f *fixture) Ensure(ctx context.Context, _ placementv1.PlacementObject) (int, error) {
 	f.mu.Lock()
-	content := strconv.Itoa(f.content)
+	content, unread := strconv.Itoa(f.content), f.unread
+	f.asked++
 	f.mu.Unlock()
+	if unread {
+		return 0, &selection.IncompleteError{Unread: "the API group metrics.k8s.io", Err: errors.New("it is down")}
+	}
 	all, err := listing.ResourceSnapshots(ctx, f, f.kinds, placement.Key{Name: f.name})
 	if err != nil {
 		return 0, err

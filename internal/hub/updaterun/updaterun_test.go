@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +306,50 @@ func TestInitializationFails(t *testing.T) {
 	}
 }
 
+// TestPlanningIsNotRepeatedOnEveryEvent has something that a placement selects that cannot be read. Events alone do not have
+// it looked for again; an edit of the placement does, which may leave it out, and so does time.
+func TestPlanningIsNotRepeatedOnEveryEvent(t *testing.T) {
+	f := newFixture(t, "unread", seedClusters())
+	f.strategy(time.Second)
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	f.clock = now
+	f.unread = true
+	asked := func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.asked
+	}
+	f.start()
+	r := f.run("run", "", placementv1.UpdateRunStateRun)
+	f.await(r, placementv1.ConditionInitialized, "Unknown/UpdateRunInitializationPending")
+	// Each relabelling is followed by a planned run, so that it is known to have been looked at.
+	for i := range 3 {
+		before := asked()
+		b := f.binding("member1")
+		b.Labels["touched"] = strconv.Itoa(i)
+		if err := f.Update(t.Context(), b); err != nil {
+			t.Fatalf("touch a binding: %v", err)
+		}
+		other := f.run(fmt.Sprintf("parked%d", i), "9", placementv1.UpdateRunStateInitialize)
+		f.await(other, placementv1.ConditionInitialized, "False/UpdateRunInitializedFailed")
+		if got := asked(); got != before || before != 1 {
+			t.Errorf("what is selected was looked for %d times, want once", got)
+		}
+	}
+	f.placement.Spec.ResourceSelectors[0].Name = "other"
+	if err := f.Update(t.Context(), f.placement); err != nil {
+		t.Fatalf("edit the placement: %v", err)
+	}
+	f.schedule(3)
+	g := gomega.NewWithT(t)
+	g.Eventually(asked, framework.Patience).Should(gomega.Equal(2))
+	f.mu.Lock()
+	f.unread = false
+	f.mu.Unlock()
+	now.SetTime(now.Now().Add(unreadRetry))
+	f.await(r, placementv1.ConditionInitialized, "True/UpdateRunInitializedSuccessfully")
+}
+
 // tenClusters are ten clusters in three stages, half of a stage at a time.
 func tenClusters(t *testing.T, name string) *fixture {
 	labels := map[string]map[string]string{}
@@ -447,6 +492,7 @@ type moveHistory struct {
 	last  map[string]string
 	most  int
 	now   map[string]bool
+	ended bool // what came after was not seen
 }
 
 func watchMoves(t *testing.T, f *fixture) *moveHistory {
@@ -463,6 +509,9 @@ func watchMoves(t *testing.T, f *fixture) *moveHistory {
 				h.see(b)
 			}
 		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ended = true
 	}()
 	return h
 }
@@ -490,6 +539,9 @@ func (h *moveHistory) check(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended {
+		t.Error("the watch on bindings ended before the test did")
+	}
 	for binding, times := range h.moves {
 		if times != 1 {
 			t.Errorf("binding %s was moved %d times", binding, times)

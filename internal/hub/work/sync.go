@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,6 +130,11 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 			return nil, nil, errStale
 		}
 	case !t.Belongs(existing):
+		if !existing.DeletionTimestamp.IsZero() {
+			if err := c.lift(ctx, existing); err != nil {
+				return nil, nil, err
+			}
+		}
 		return nil, failure("Work %s/%s is one of an earlier placement, or of another binding; look what it holds, and delete it: "+
 			"what it placed stays, and is taken over", existing.Namespace, existing.Name), nil
 	case !existing.DeletionTimestamp.IsZero():
@@ -138,7 +144,7 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 		}
 		return nil, waitFor("Work %s/%s is being deleted; it is made again when the agent of cluster %q has answered for it and it is gone",
 			existing.Namespace, existing.Name, t.Cluster), nil
-	case render.Same(existing, wanted):
+	case render.Same(existing, wanted) && !c.edits.by(existing):
 		return existing, nil, nil
 	}
 	if len(w.uids) == 0 {
@@ -158,6 +164,7 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 		return nil, problem, err
 	}
 	c.Tracker.Wrote(written)
+	c.edits.wrote(written)
 	return written, nil, nil
 }
 
@@ -173,11 +180,58 @@ func (c *Controller) write(ctx context.Context, existing, wanted *placementv1.Wo
 	}
 	key := client.ObjectKeyFromObject(wanted)
 	c.made.Add(key, c.Clock.Now())
-	if err := c.Client.Create(ctx, wanted); err != nil {
-		c.made.Remove(key)
+	err := c.Client.Create(ctx, wanted)
+	if err == nil {
+		return wanted, nil
+	}
+	c.made.Remove(key)
+	if apierrors.IsAlreadyExists(err) {
+		return c.relabel(ctx, wanted)
+	}
+	return nil, err
+}
+
+// relabel is for a Work that is there though the cache does not list it: it was made just now, or somebody has taken the
+// labels off it by which it is found. One that was made for the same placement and cluster is made what is wanted.
+func (c *Controller) relabel(ctx context.Context, wanted *placementv1.Work) (*placementv1.Work, error) {
+	live := &placementv1.Work{}
+	if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), live); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = errStale
+		}
 		return nil, err
 	}
-	return wanted, nil
+	if includes(live.Labels, labelsToFind(wanted)) {
+		return nil, errStale
+	}
+	binding, labelled := live.Labels[placementv1.LabelParentBinding]
+	if labelled && binding != wanted.Labels[placementv1.LabelParentBinding] ||
+		live.Annotations[placementv1.AnnotationPlacementUID] != wanted.Annotations[placementv1.AnnotationPlacementUID] {
+		return nil, errInTheWay
+	}
+	changed := render.Onto(live, wanted)
+	return changed, c.Client.Update(ctx, changed)
+}
+
+// errInTheWay is that a Work of the wanted name is there and is nobody's.
+var errInTheWay = errors.New("there is one already that was not made for this placement and cluster, or has lost what tells so: " +
+	"look what it holds, and delete it; what it placed stays, and is taken over")
+
+// labelsToFind are the labels by which a binding finds its Works.
+func labelsToFind(w *placementv1.Work) map[string]string {
+	return map[string]string{
+		placementv1.LabelParentPlacement: w.Labels[placementv1.LabelParentPlacement],
+		placementv1.LabelParentBinding:   w.Labels[placementv1.LabelParentBinding],
+	}
+}
+
+func includes(all, some map[string]string) bool {
+	for k, v := range some {
+		if got, ok := all[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
 }
 
 // explain says what a Work that could not be written waits for. With an error it is tried again after a while; without one
@@ -187,6 +241,8 @@ func explain(w *placementv1.Work, err error) (*problem, error) {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return waitFor("Namespace %s does not exist yet, or is going; the hub makes it for a member", w.Namespace), nil
+	case errors.Is(err, errInTheWay):
+		return failure("Work %s/%s: %v", w.Namespace, w.Name, err), wrapped
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), strings.Contains(err.Error(), "request is too large"):
 		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, cut(err.Error())), wrapped

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -168,6 +170,7 @@ func TestForeignWork(t *testing.T) {
 	foreign.Namespace = placement.MemberNamespace(f.Cluster("c"))
 	foreign.Labels[placementv1.LabelParentBinding] = placement.BindingName(f.key, f.Cluster("c"))
 	foreign.Annotations[placementv1.AnnotationPlacementUID] = "an-earlier-one"
+	foreign.Finalizers = []string{placementv1.FinalizerWorkCleanup}
 	f.Make(foreign)
 	b := f.await(f.bind("c", 0), placementv1.ConditionWorkSynchronized, "False/"+placementv1.ReasonSyncWorkFailed)
 	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, "delete it") {
@@ -180,6 +183,27 @@ func TestForeignWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.await(b, placementv1.ConditionAvailable, isAvailable)
+}
+
+// A Work that somebody has written into, or taken the labels off, is made what it was, and no more is written than that.
+func TestEditedWork(t *testing.T) {
+	f, a, b := placed(t)
+	edits := map[string]string{
+		"its manifests are taken out": `{"spec":{"workload":{"manifests":[]}}}`,
+		"its labels are taken off":    `{"metadata":{"labels":null}}`,
+	}
+	for name, edit := range edits {
+		before := f.work("c", 0)
+		if err := f.Patch(t.Context(), before.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(edit))); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		framework.Await(t, f, before, "is as it was, after "+name, func(w *placementv1.Work) bool {
+			return len(w.Spec.Workload.Manifests) == len(before.Spec.Workload.Manifests) && maps.Equal(w.Labels, before.Labels)
+		})
+	}
+	f.await(b, placementv1.ConditionAvailable, isAvailable)
+	f.writes()
+	f.tells(a, nil, nil)
 }
 
 // The namespace of a cluster may come later than its binding, and be slow to go.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -59,17 +60,18 @@ func Active(runs []placementv1.UpdateRunObject) []placementv1.UpdateRunObject {
 // At most one run moves the placement. A run takes over when it is planned and in state Run; of several, the one made
 // last does. It then waits for nobody: unfinished runs that started earlier, and those made earlier that have not started
 // but were asked to, end failed. That a run was not started before it took over is recorded first, and that it took over
-// is recorded before those that it ends, so that there is always somebody whom the placement follows.
+// is recorded before those that it ends, so that there is always somebody whom the placement follows. Runs that have
+// nothing to say, as they are finished or parked and were not changed since, are left out.
 func Decide(w *World) []Result {
 	taker := w.taker()
 	holder := lastStarted(w.Runs)
-	var ended, took, others []Result
+	var ended, took, others, refreshed []Result
 	for _, run := range slices.SortedFunc(slices.Values(w.Runs), byAge) {
 		overtaken := taker != nil && byAge(run, taker) < 0 && run.UpdateRunSpec().State != placementv1.UpdateRunStateInitialize
 		switch p := phaseOf(run); {
 		case p == phaseLeaving:
 		case p == phaseFinished:
-			others = append(others, w.refreshed(run))
+			refreshed = append(refreshed, w.refreshed(run)...)
 		case run == taker:
 			took = append(took, w.takeOver(run))
 		case p == phaseStarted && taker != nil:
@@ -81,14 +83,24 @@ func Decide(w *World) []Result {
 		case overtaken:
 			ended = append(ended, w.superseded(run, taker))
 		case p == phaseParked:
-			others = append(others, w.refreshed(run))
+			refreshed = append(refreshed, w.refreshed(run)...)
 		default:
 			if plan, ok := w.Plans[run.GetUID()]; ok {
 				others = append(others, w.planned(run, plan))
 			}
 		}
 	}
-	return slices.Concat(ended, took, others)
+	return slices.Concat(ended, took, others, refreshed)
+}
+
+// InOrder writes results one after the other, and ends at the first that fails: those after it rest on what it was to record.
+func InOrder(results []Result, write func(Result) error) error {
+	for _, r := range results {
+		if err := write(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // taker returns the run that takes the placement over now, or nil.
@@ -154,10 +166,14 @@ func (w *World) planned(run placementv1.UpdateRunObject, plan Plan) Result {
 	s.refresh(status)
 	if plan.Verdict == Failed {
 		s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionFalse, placementv1.ReasonUpdateRunInitializationFailed, plan.Message)
+		s.set(&status.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed,
+			"The run cannot be planned, and ends: "+plan.Message)
 		return w.result(run, status, "cannot be planned: "+plan.Message)
 	}
-	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionUnknown, placementv1.ReasonUpdateRunInitializationPending,
-		"The run cannot be planned yet: "+plan.Message)
+	// Progressing says the same, as that is where people look: kubectl get -o wide shows it.
+	message := "The run cannot be planned yet: " + plan.Message
+	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionUnknown, placementv1.ReasonUpdateRunInitializationPending, message)
+	s.set(&status.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting, message)
 	return w.result(run, status, "waits to be planned: "+plan.Message)
 }
 
@@ -166,6 +182,9 @@ func (w *World) withPlan(run placementv1.UpdateRunObject, plan placementv1.Updat
 	s := w.stampFor(run)
 	status := plan.DeepCopy()
 	status.Conditions = run.UpdateRunStatus().DeepCopy().Conditions
+	if !isTrue(status.Conditions, placementv1.ConditionInitialized) {
+		meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionProgressing) // it waited to be planned
+	}
 	s.refresh(status)
 	s.set(&status.Conditions, placementv1.ConditionInitialized, metav1.ConditionTrue, placementv1.ReasonUpdateRunInitialized,
 		w.Kinds.UpdateRun+" initialized successfully")
@@ -177,11 +196,16 @@ func (w *World) superseded(run, by placementv1.UpdateRunObject) Result {
 	return newStep(w, run).fail(fmt.Sprintf("update run %q has taken the placement over; clusters stay as they are until that run reaches them", by.GetName()))
 }
 
-// refreshed keeps a run's conditions ones of its generation.
-func (w *World) refreshed(run placementv1.UpdateRunObject) Result {
+// refreshed keeps a run's conditions ones of its generation. Where they are, there is nothing to say: a fleet has many
+// finished runs, and each has a row for every cluster.
+func (w *World) refreshed(run placementv1.UpdateRunObject) []Result {
+	outdated := func(c metav1.Condition) bool { return c.ObservedGeneration != run.GetGeneration() }
+	if !slices.ContainsFunc(run.UpdateRunStatus().Conditions, outdated) {
+		return nil
+	}
 	status := run.UpdateRunStatus().DeepCopy()
 	w.stampFor(run).refresh(status)
-	return Result{Run: run, Status: status}
+	return []Result{{Run: run, Status: status}}
 }
 
 // result is a result without actions.

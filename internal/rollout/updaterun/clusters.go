@@ -13,9 +13,19 @@ import (
 type tally struct {
 	succeeded, skipped, waiting int
 	inFlight, failing           []string // failing ones are in flight, too
+	// trouble is, for each that fails, what.
+	trouble map[string]string
 }
 
 func (t *tally) finished() bool { return t.waiting == 0 && len(t.inFlight) == 0 }
+
+func (t *tally) fails(cluster, trouble string) {
+	if t.trouble == nil {
+		t.trouble = map[string]string{}
+	}
+	t.failing = append(t.failing, cluster)
+	t.trouble[cluster] = trouble
+}
 
 // counts are the numbers as the status shows them.
 func (t *tally) counts(total int) *placementv1.StageClusterCounts {
@@ -43,7 +53,7 @@ func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdat
 }
 
 // clusters looks at the clusters of a stage, and starts others in order while fewer than limit are in flight; 0 starts
-// none. Of a stage that was reached, its gate open, clusters that have left are given up at once.
+// none. Of a stage that was reached, its gate open and all before it recorded, clusters that have left are given up at once.
 func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
 	var t tally
 	var waiting []*placementv1.ClusterUpdatingStatus
@@ -96,14 +106,15 @@ func (s *step) observe(row *placementv1.ClusterUpdatingStatus, t *tally) {
 		return
 	}
 	s.markStarted(row, startedAt(b, s.now))
-	switch judge(b) {
+	verdict, trouble := judge(b)
+	switch verdict {
 	case done:
 		s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageClusterUpdated)
 		s.note("%s is done: all of %s is available there", row.ClusterName, s.target)
 		t.succeeded++
 		return
 	case failing:
-		t.failing = append(t.failing, row.ClusterName)
+		t.fails(row.ClusterName, trouble)
 	case inProgress:
 	}
 	t.inFlight = append(t.inFlight, row.ClusterName)
@@ -198,8 +209,8 @@ const (
 )
 
 // judge tells how a cluster fares. Only what was said of the binding as it is now counts, and what is merely not there
-// yet is no failure.
-func judge(b placementv1.BindingObject) verdict {
+// yet is no failure; of one that is, trouble says what.
+func judge(b placementv1.BindingObject) (v verdict, trouble string) {
 	status := b.BindingStatus()
 	now := func(conditionType string) *metav1.Condition {
 		c := meta.FindStatusCondition(status.Conditions, conditionType)
@@ -210,30 +221,31 @@ func judge(b placementv1.BindingObject) verdict {
 	}
 	available := now(placementv1.ConditionAvailable)
 	if available.Status == metav1.ConditionTrue {
-		return done
+		return done, ""
 	}
 	if now(placementv1.ConditionOverridden).Status == metav1.ConditionFalse {
-		return failing
+		return failing, troubleOverride
 	}
 	if c := now(placementv1.ConditionWorkSynchronized); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonSyncWorkFailed {
-		return failing
+		return failing, troubleSync
 	}
 	if c := now(placementv1.ConditionApplied); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonNotAllWorkHaveBeenApplied {
-		return failing
+		return failing, troubleApply
 	}
 	if available.Status == metav1.ConditionFalse {
 		for i := range status.FailedPlacements {
 			c := &status.FailedPlacements[i].Condition
 			if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
-				return failing
+				return failing, troubleHealth
 			}
 		}
 	}
-	return inProgress
+	return inProgress, ""
 }
 
-// removals looks at the clusters that are to be cleared, and clears those that were not.
-func (s *step) removals(stage *placementv1.StageUpdatingStatus, mayStart bool) tally {
+// removals looks at the clusters that are to be cleared, and clears those that were not, if it may. Before the stage was
+// reached nobody has confirmed that a binding is gone.
+func (s *step) removals(stage *placementv1.StageUpdatingStatus, reached, mayStart bool) tally {
 	var t tally
 	for i := range stage.Clusters {
 		row := &stage.Clusters[i]
@@ -243,6 +255,8 @@ func (s *step) removals(stage *placementv1.StageUpdatingStatus, mayStart bool) t
 			t.succeeded++
 		case progress == placementv1.ClusterUpdatingStateSkipped:
 			t.skipped++
+		case b == nil && !reached:
+			t.waiting++
 		case b == nil:
 			s.removing(row)
 			s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageRemovalComplete)

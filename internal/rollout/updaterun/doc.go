@@ -5,8 +5,9 @@
 //
 //  1. Unplanned names the runs that need a plan; MakePlan makes one, or says what is missing.
 //  2. Decide says what each run does. At most one of them moves the placement.
-//  3. The caller writes each Result: bindings, then approval requests, then the run's status. A write that fails ends
-//     there; whatever was written, Decide goes on from it. A status that MayWait may be written later, with others.
+//  3. The caller writes the Results, InOrder: bindings, then approval requests, then the run's status.
+//     A write that fails ends the pass; whatever was written, Decide goes on from it. A status that MayWait may be written
+//     later, with others.
 //
 // Three rules make that safe at every point between two writes:
 //

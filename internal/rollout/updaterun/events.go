@@ -2,7 +2,6 @@ package updaterun
 
 import (
 	"fmt"
-	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,7 +36,7 @@ func (w *World) eventsOf(run placementv1.UpdateRunObject, status *placementv1.Up
 	}
 	switch {
 	case ended == nil:
-		events = append(events, w.progress(run, status)...)
+		events = append(events, progress(run, status)...)
 	case ended.Status == metav1.ConditionTrue:
 		add(normal(ended.Reason, ended.Message), true)
 	default:
@@ -77,7 +76,10 @@ func (w *World) approvals(was, is *placementv1.StageUpdatingStatus) []Event {
 }
 
 // progress tells when a run begins to wait, is stuck, goes on or is stopped.
-func (w *World) progress(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) []Event {
+func progress(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) []Event {
+	if !isTrue(status.Conditions, placementv1.ConditionInitialized) {
+		return nil // it was told what is missing
+	}
 	was := meta.FindStatusCondition(run.UpdateRunStatus().Conditions, placementv1.ConditionProgressing)
 	is := meta.FindStatusCondition(status.Conditions, placementv1.ConditionProgressing)
 	if is == nil || (was != nil && was.Reason == is.Reason && (is.Reason != placementv1.ReasonUpdateRunWaiting || was.Message == is.Message)) {
@@ -85,7 +87,7 @@ func (w *World) progress(run placementv1.UpdateRunObject, status *placementv1.Up
 	}
 	switch is.Reason {
 	case placementv1.ReasonUpdateRunWaiting:
-		return []Event{normal(is.Reason, is.Message+w.howToApprove(run, status))}
+		return []Event{normal(is.Reason, is.Message)}
 	case placementv1.ReasonUpdateRunStuck:
 		return []Event{warning(is.Reason, is.Message)}
 	case placementv1.ReasonUpdateRunStopped:
@@ -96,28 +98,4 @@ func (w *World) progress(run placementv1.UpdateRunObject, status *placementv1.Up
 		}
 	}
 	return nil
-}
-
-// howToApprove names the requests that a run waits for, and the command that approves them.
-func (w *World) howToApprove(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStatus) string {
-	var names []string
-	stage := ""
-	forEachStage(status, func(s *placementv1.StageUpdatingStatus) {
-		for _, tasks := range [][]placementv1.StageTaskStatus{s.BeforeStageTaskStatus, s.AfterStageTaskStatus} {
-			for i := range tasks {
-				if isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestCreated) && !isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestApproved) {
-					names, stage = append(names, tasks[i].ApprovalRequestName), s.StageName
-				}
-			}
-		}
-	})
-	if len(names) == 0 {
-		return ""
-	}
-	namespace := ""
-	if run.GetNamespace() != "" {
-		namespace = " -n " + run.GetNamespace()
-	}
-	return fmt.Sprintf("; approve %s %s: kubectl amc run approve %s%s --stage %s", w.Kinds.ApprovalRequest, strings.Join(names, ", "),
-		run.GetName(), namespace, stage)
 }

@@ -98,14 +98,15 @@ func (s *step) approval(stage *placementv1.StageUpdatingStatus, task *placementv
 	approved := meta.FindStatusCondition(request.ApprovalRequestStatus().Conditions, placementv1.ConditionApproved)
 	isApproved := approved != nil && approved.Status == metav1.ConditionTrue
 	switch {
-	case accepted(request):
-	case isApproved && approved.ObservedGeneration == request.GetGeneration():
-		s.accept(request)
-	case isApproved:
+	case !isApproved: // ApprovalAccepted alone, which anybody may write who may approve, says of nobody that he approved
+		return g
+	case approved.ObservedGeneration == request.GetGeneration():
+		if !accepted(request) {
+			s.accept(request)
+		}
+	default:
 		g.odd = fmt.Sprintf("; %s %s is approved for its generation %d and has generation %d: approve it with observedGeneration %d",
 			s.w.Kinds.ApprovalRequest, request.GetName(), approved.ObservedGeneration, request.GetGeneration(), request.GetGeneration())
-		return g
-	default:
 		return g
 	}
 	s.set(&task.Conditions, placementv1.ConditionApprovalRequestApproved, metav1.ConditionTrue, placementv1.ReasonStageTaskApprovalRequestApproved,
@@ -113,6 +114,40 @@ func (s *step) approval(stage *placementv1.StageUpdatingStatus, task *placementv
 	s.note("approval request %s is approved", request.GetName())
 	g.open = true
 	return g
+}
+
+// todo says, as the end of a message, what lets a stage that waits go on: until when it waits, and what is to be approved,
+// or, as odd, what is to be done before.
+func (s *step) todo(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus, odd string) string {
+	text := ""
+	for i := range stage.AfterStageTaskStatus {
+		c := meta.FindStatusCondition(stage.AfterStageTaskStatus[i].Conditions, placementv1.ConditionWaitTimeElapsed)
+		if c != nil && c.Status == metav1.ConditionFalse {
+			text += fmt.Sprintf("; until %s (TimedWait)", waitsUntil(c, config.AfterStageTasks[i].WaitTime.Duration))
+		}
+	}
+	if odd != "" {
+		return text + odd
+	}
+	for _, tasks := range [][]placementv1.StageTaskStatus{stage.BeforeStageTaskStatus, stage.AfterStageTaskStatus} {
+		for i := range tasks {
+			if !isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestCreated) || isTrue(tasks[i].Conditions, placementv1.ConditionApprovalRequestApproved) {
+				continue
+			}
+			namespace := ""
+			if s.run.GetNamespace() != "" {
+				namespace = " -n " + s.run.GetNamespace()
+			}
+			text += fmt.Sprintf("; approve %s %s: kubectl amc run approve %s%s --stage %s", s.w.Kinds.ApprovalRequest, tasks[i].ApprovalRequestName,
+				s.run.GetName(), namespace, stage.StageName)
+		}
+	}
+	return text
+}
+
+// waitsUntil is when a wait ends that the condition says is not over.
+func waitsUntil(c *metav1.Condition, long time.Duration) string {
+	return c.LastTransitionTime.Add(long).UTC().Format(time.RFC3339)
 }
 
 // oddity says why a request of the right name is not one that could be approved.
@@ -126,7 +161,7 @@ func (s *step) oddity(request placementv1.ApprovalRequestObject, stage string) s
 	case !request.GetDeletionTimestamp().IsZero():
 		return what + " is being deleted and will be made anew when it is gone"
 	case spec.TargetUpdateRun != s.run.GetName() || spec.TargetStage != stage:
-		return fmt.Sprintf("%s exists already and is for stage %q of run %q: delete it, and this run makes its own", what, spec.TargetStage, spec.TargetUpdateRun)
+		return fmt.Sprintf("%s exists already and is for stage %q of update run %q: delete it, and this run makes its own", what, spec.TargetStage, spec.TargetUpdateRun)
 	}
 	if !BelongsTo(s.w.Kinds, request, s.run) {
 		return what + " is left from an earlier run of this name: delete it, and this run makes its own"

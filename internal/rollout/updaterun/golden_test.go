@@ -53,6 +53,7 @@ func TestGolden(t *testing.T) {
 		"unreachable":     playUnreachable,
 		"several-at-once": playSeveralAtOnce,
 		"unhurried":       playUnhurried,
+		"troubles":        playTroubles,
 	}
 	for name, play := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,6 +233,11 @@ func playRequests(s *sim) {
 	s.do("the run's own is deleted", func() { delete(s.requests, name) })
 	s.do("it is being deleted", func() { s.requests[name].DeletionTimestamp = ptr.To(metav1.NewTime(s.now)) })
 	s.do("it is gone", func() { delete(s.requests, name) })
+	s.do("somebody writes the run's answer without an approval", func() {
+		s.requests[name].Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionApprovalAccepted, Status: metav1.ConditionTrue, Reason: "x"}}
+	})
+	s.do("and, with it, an approval of another generation", func() { s.approve(name); s.requests[name].Status.Conditions[1].ObservedGeneration = 0 })
+	s.requests[name].Status.Conditions = nil
 	s.do("somebody approves", func() { s.approve(name) })
 	s.do("the patch that approves is sent again, and with it goes the run's answer", func() {
 		s.requests[name].Status.Conditions = s.requests[name].Status.Conditions[:1]
@@ -257,10 +263,9 @@ func playPlacementGone(s *sim) {
 	s.do("a run is created", func() { s.create("late", "example", "0", run) })
 	s.do("the placement is made anew", func() {
 		s.now = s.now.Add(time.Minute)
-		s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement), Spec: s.placement.Spec}
-		s.policy.Annotations[placementv1.AnnotationPlacementUID] = string(s.placement.UID)
-		s.reschedule()
+		s.replacePlacement()
 	})
+	s.do("the placement is made anew within a second, before the run has seen that it was gone", s.replacePlacement)
 }
 
 // playPreempted has somebody else move a cluster that is in flight.
@@ -351,4 +356,22 @@ func playUnhurried(s *sim) {
 	s.do("a third run is created", func() { s.create("third", "two", "1", run) })
 	s.do("the hub crashes, and what waited is lost", func() { s.writesLeft = 0; clear(s.unwritten); s.writesLeft = -1 })
 	s.do("member2 is available", func() { s.available("member2") })
+}
+
+// playTroubles has clusters fail in several ways at once.
+func playTroubles(s *sim) {
+	s.strategy("all", placementv1.StageConfig{Name: "all", LabelSelector: &metav1.LabelSelector{}, MaxConcurrency: ptr.To(intstr.FromString("100%"))})
+	s.do("a run is created", func() { s.create("example-run", "all", "0", run) })
+	s.do("the hub cannot write what member1 is to apply", func() {
+		s.applying("member1")
+		c := &s.bindings["member1"].Status.Conditions[0]
+		c.Status, c.Reason = metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed
+	})
+	s.do("of member2 it cannot be told whether it is available", func() {
+		s.answer("member2", metav1.ConditionTrue, placementv1.ReasonAllWorkHaveBeenApplied, metav1.ConditionFalse)
+		s.bindings["member2"].Status.FailedPlacements = []placementv1.FailedResourcePlacement{{Condition: metav1.Condition{
+			Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestAvailabilityFailed}}}
+	})
+	s.do("member3 refuses", func() { s.refuse("member3") })
+	s.do("the run is stopped", func() { s.setState("example-run", stop) })
 }

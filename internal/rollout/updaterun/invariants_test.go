@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/google/go-cmp/cmp"
@@ -33,11 +34,14 @@ type history struct {
 	updated map[string]time.Time
 	// waited are the waits, by run and stage, that are over.
 	waited map[string]bool
+	// took are the runs that took the placement over, and overtaken, by name, those that had not started when a newer one did.
+	took      map[string]bool
+	overtaken map[string]string
 }
 
 func watchHistory(s *sim, fail func(string, ...any)) *history {
 	h := &history{sim: s, fail: fail, finished: map[string]bool{}, opened: map[string]bool{}, recorded: map[string]bool{}, accepted: map[string]bool{},
-		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}}
+		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}, took: map[string]bool{}, overtaken: map[string]string{}}
 	s.watch = h.look
 	return h
 }
@@ -150,8 +154,25 @@ func (h *history) checkRequest(r *placementv1.ClusterApprovalRequest) {
 	h.accepted[key] = isAccepted
 }
 
+// checkTakeOver checks that no run takes the placement from one that is newer.
+func (h *history) checkTakeOver(r *placementv1.ClusterStagedUpdateRun) {
+	if r.Status.StartedTime == nil || h.took[r.Name] {
+		return
+	}
+	h.took[r.Name] = true
+	if by := h.overtaken[r.Name]; by != "" {
+		h.fail("run %s took the placement from %s, which is newer", r.Name, by)
+	}
+	for name, other := range h.runs {
+		if !h.took[name] && other.Spec.State != initialize && byAge(other, r) < 0 {
+			h.overtaken[name] = r.Name
+		}
+	}
+}
+
 // checkStatus checks a run's status as it was written.
 func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
+	h.checkTakeOver(r)
 	if size := sizeOf(&r.Status); size > maxStatusBytes {
 		h.fail("the status of run %s has %d bytes", r.Name, size)
 	}
@@ -257,6 +278,7 @@ type action struct {
 	index   string
 	delay   time.Duration
 	crash   int  // after how many writes the hub crashes on it; -1: not
+	fail    int  // after how many writes one fails; -1: none
 	wait    bool // statuses wait that may
 }
 
@@ -269,6 +291,7 @@ func randomAction(t *rapid.T, s *sim) action {
 		index:   rapid.SampledFrom([]string{"", "0", "1"}).Draw(t, "index"),
 		delay:   time.Duration(rapid.IntRange(100, 60_000).Draw(t, "delay")) * time.Millisecond,
 		crash:   rapid.IntRange(-1, 4).Draw(t, "crash"),
+		fail:    rapid.IntRange(-1, 4).Draw(t, "fail"),
 		wait:    rapid.Bool().Draw(t, "wait"),
 	}
 }
@@ -332,11 +355,11 @@ func (h *history) happen(a action) {
 	h.observe()
 }
 
-// react lets the controller work; it crashes once on the way if the action says so.
+// react lets the controller work; it crashes once on the way, or a write fails, if the action says so.
 func (h *history) react(a action) {
-	h.writesLeft = a.crash
+	h.writesLeft, h.untilFailure = a.crash, a.fail
 	h.settle()
-	h.writesLeft = -1
+	h.writesLeft, h.untilFailure = -1, -1
 }
 
 // finish lets every member do what it is asked, opens every gate and lets time pass until nothing is left to do.
@@ -405,8 +428,8 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestCrashesLeaveNoTrace plays each random story twice, once with crashes, and compares all that is stored after each
-// action (S8).
+// TestCrashesLeaveNoTrace plays each random story twice, once with crashes, failing writes and a cache that is behind, and
+// compares all that is stored after each action (S8).
 func TestCrashesLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -416,6 +439,7 @@ func TestCrashesLeaveNoTrace(t *testing.T) {
 			rt.Fatalf(format+"\n%s", append(args, tail(stormy.log.String(), 60))...)
 		}
 		one, two := watchHistory(calm, fail), watchHistory(stormy, fail)
+		two.blind = true
 		one.create("run0", "random", "", run)
 		two.create("run0", "random", "", run)
 		for range rapid.IntRange(5, 50).Draw(rt, "actions") {
@@ -424,7 +448,7 @@ func TestCrashesLeaveNoTrace(t *testing.T) {
 			one.happen(a)
 			two.happen(a)
 			two.react(a)
-			a.crash = -1
+			a.crash, a.fail = -1, -1
 			one.react(a)
 			if diff := cmp.Diff(stored(calm), stored(stormy)); diff != "" {
 				rt.Fatalf("a crash made a difference (-without +with):\n%s\n%s", diff, tail(stormy.log.String(), 60))
@@ -448,7 +472,7 @@ func TestWaitingLeavesNoTrace(t *testing.T) {
 		two.create("run0", "random", "", run)
 		for range rapid.IntRange(5, 50).Draw(rt, "actions") {
 			a := randomAction(rt, hasty)
-			a.crash = -1
+			a.crash, a.fail = -1, -1
 			fmt.Fprintf(&unhurried.log, "%+v\n", a)
 			for _, h := range []*history{one, two} {
 				h.happen(a)
@@ -493,4 +517,61 @@ func stored(s *sim) map[string]any {
 		all["request "+name] = []any{r.Spec, r.Labels, r.Status}
 	}
 	return all
+}
+
+// TestFailedWriteEndsThePass has the write fail that ends an older run: the newer one must not take the placement over
+// before that is recorded, as the older would take it back in the next pass.
+func TestFailedWriteEndsThePass(t *testing.T) {
+	t.Parallel()
+	for failing := range 4 {
+		s := seedFleet(t)
+		h := watchHistory(s, t.Errorf)
+		s.snapshots = 2
+		s.create("first", "example", "0", run)
+		s.create("second", "example", "1", run)
+		h.react(action{crash: -1, fail: failing})
+		if got := conditionOf(s.runs["second"].Status.Conditions, placementv1.ConditionProgressing); got != "True/UpdateRunProgressing" {
+			t.Errorf("with write %d failing the newer run has Progressing=%s\n%s", failing, got, s.log.String())
+		}
+		if got := conditionOf(s.runs["first"].Status.Conditions, placementv1.ConditionSucceeded); got != "False/UpdateRunFailed" {
+			t.Errorf("with write %d failing the older run has Succeeded=%s\n%s", failing, got, s.log.String())
+		}
+	}
+}
+
+// TestFinishedRunsAreLeftOut has a finished run and a parked one, which take no time but when somebody has changed them.
+func TestFinishedRunsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := seedFleet(t)
+	s.strategy("all", placementv1.StageConfig{Name: "all"})
+	s.create("unplaced", "all", "0", run) // fails to be planned
+	s.create("parked", "example", "0", initialize)
+	s.settle()
+	if got := Decide(s.world()); len(got) != 0 {
+		t.Errorf("there are %d results, of which the first is for %s; want none", len(got), got[0].Run.GetName())
+	}
+	s.setState("parked", stop)
+	s.runs["unplaced"].Generation++
+	if got := Decide(s.world()); len(got) != 2 {
+		t.Errorf("after both runs were changed there are %d results, want 2", len(got))
+	}
+}
+
+// TestMessagesAreClipped has a scheduler give a reason that is longer than the API lets a message be.
+func TestMessagesAreClipped(t *testing.T) {
+	t.Parallel()
+	s := seedFleet(t)
+	s.create("example-run", "example", "0", run)
+	s.settle()
+	s.unschedule("member2")
+	s.bindings["member2"].Spec.ClusterDecision.Reason = strings.Repeat("ü€", 20_000)
+	s.settle()
+	rows := s.runs["example-run"].Status.StagesStatus[0].Clusters
+	got := meta.FindStatusCondition(rows[0].Conditions, placementv1.ConditionSucceeded).Message
+	if !utf8.ValidString(got) || len(got) > longestMessage || len(got) < longestMessage-4 || !strings.HasSuffix(got, "…") {
+		t.Errorf("the message has %d bytes and ends in %q", len(got), got[max(0, len(got)-10):])
+	}
+	if got := clipped("short"); got != "short" {
+		t.Errorf("a short message becomes %q", got)
+	}
 }

@@ -93,6 +93,7 @@ func MakePlan(in PlanInput) Plan {
 		return failed("%s %q: %v", in.Kinds.UpdateStrategy, strategy, err)
 	}
 	status := placementv1.UpdateRunStatus{
+		PlacementUID:                 in.Placement.GetUID(),
 		PolicySnapshotIndexUsed:      policy.GetLabels()[placementv1.LabelPolicyIndex],
 		PolicyObservedClusterCount:   int32(len(chosen)), //nolint:gosec // a fleet has fewer than 2^31 clusters
 		StagedUpdateStrategySnapshot: in.Strategy.DeepCopy(),

@@ -137,6 +137,7 @@ func TestPlanAsPrinted(t *testing.T) {
 	}
 	const want = `{
   "policySnapshotIndexUsed": "0",
+  "placementUID": "uid-1",
   "policyObservedClusterCount": 3,
   "resourceSnapshotIndexUsed": "0",
   "stagesStatus": [
@@ -331,6 +332,7 @@ func TestJudge(t *testing.T) {
 		conditions []metav1.Condition
 		failed     []metav1.Condition
 		want       verdict
+		trouble    string
 	}{
 		"nothing said": {},
 		"available":    {conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, "", now)}, want: done},
@@ -342,11 +344,11 @@ func TestJudge(t *testing.T) {
 		"being applied":           {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress, now)}},
 		"works not written yet":   {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonWorkNotSynchronizedYet, now)}},
 		"not available yet":       {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestNotAvailableYet, 1)}},
-		"availability failed":     {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestAvailabilityFailed, 1)}, want: failing},
-		"apply failed":            {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, now)}, want: failing},
+		"availability failed":     {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestAvailabilityFailed, 1)}, want: failing, trouble: troubleHealth},
+		"apply failed":            {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, now)}, want: failing, trouble: troubleApply},
 		"apply failed before":     {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, before)}},
-		"works cannot be written": {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, now)}, want: failing},
-		"overrides fail":          {conditions: []metav1.Condition{c(placementv1.ConditionOverridden, metav1.ConditionFalse, "OverriddenFailed", now)}, want: failing},
+		"works cannot be written": {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, now)}, want: failing, trouble: troubleSync},
+		"overrides fail":          {conditions: []metav1.Condition{c(placementv1.ConditionOverridden, metav1.ConditionFalse, "OverriddenFailed", now)}, want: failing, trouble: troubleOverride},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -356,8 +358,8 @@ func TestJudge(t *testing.T) {
 			for _, f := range tc.failed {
 				b.Status.FailedPlacements = append(b.Status.FailedPlacements, placementv1.FailedResourcePlacement{Condition: f})
 			}
-			if got := judge(b); got != tc.want {
-				t.Errorf("got %d, want %d", got, tc.want)
+			if got, trouble := judge(b); got != tc.want || trouble != tc.trouble {
+				t.Errorf("got %d, %q, want %d, %q", got, trouble, tc.want, tc.trouble)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package updaterun
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,10 @@ type sim struct {
 	unwritten map[types.UID]*placementv1.UpdateRunStatus
 	// writesLeft is how many writes come before a crash; negative: none does.
 	writesLeft int
+	// untilFailure is how many writes come before one that fails, once; negative: none does.
+	untilFailure int
+	// blind hides what no started run awaits, as a cache does that is behind: the controller confirms only what is Awaited.
+	blind bool
 	// watch is called after each write.
 	watch func(what string)
 	log   strings.Builder
@@ -56,7 +61,7 @@ func newSim(t testing.TB) *sim {
 		t: t, kinds: placement.ClusterKinds(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		strategies: map[string]*placementv1.UpdateStrategySpec{}, members: map[string]*schedule.Cluster{},
 		bindings: map[string]*placementv1.ClusterResourceBinding{}, runs: map[string]*placementv1.ClusterStagedUpdateRun{},
-		requests: map[string]*placementv1.ClusterApprovalRequest{}, shown: map[string]string{}, writesLeft: -1, snapshots: 1,
+		requests: map[string]*placementv1.ClusterApprovalRequest{}, shown: map[string]string{}, writesLeft: -1, untilFailure: -1, snapshots: 1,
 		unwritten: map[types.UID]*placementv1.UpdateRunStatus{},
 	}
 	s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement)}
@@ -74,6 +79,16 @@ func (s *sim) meta(name string) metav1.ObjectMeta {
 }
 
 func (s *sim) key() placement.Key { return placement.Key{Name: testPlacement} }
+
+// replacePlacement deletes the placement and makes another of its name, scheduled to the same clusters.
+func (s *sim) replacePlacement() {
+	s.placement = &placementv1.ClusterResourcePlacement{ObjectMeta: s.meta(testPlacement), Spec: s.placement.Spec}
+	s.policy.Annotations[placementv1.AnnotationPlacementUID] = string(s.placement.UID)
+	for name := range s.bindings {
+		s.bind(name)
+	}
+	s.reschedule()
+}
 
 // join adds a member and has it scheduled.
 func (s *sim) join(name string, labels map[string]string) {
@@ -200,6 +215,15 @@ func (s *sim) world() *World {
 	for _, run := range Unplanned(w.Runs) {
 		w.Plans[run.GetUID()] = s.plan(w, run)
 	}
+	if active := Active(w.Runs); s.blind && len(active) > 0 {
+		awaited := map[string]bool{}
+		for _, run := range active {
+			for _, name := range Awaited(run) {
+				awaited[name] = true
+			}
+		}
+		w.Bindings = slices.DeleteFunc(w.Bindings, func(b placementv1.BindingObject) bool { return !awaited[b.BindingSpec().TargetCluster] })
+	}
 	return w
 }
 
@@ -220,15 +244,27 @@ func (s *sim) plan(w *World, run placementv1.UpdateRunObject) Plan {
 	return MakePlan(in)
 }
 
+var (
+	errCrash  = errors.New("the hub crashes")
+	errFailed = errors.New("a write fails")
+)
+
 // write counts a write, and tells whether it happens.
-func (s *sim) write() bool {
+func (s *sim) write() error {
 	if s.writesLeft == 0 {
-		return false
+		return errCrash
 	}
 	if s.writesLeft > 0 {
 		s.writesLeft--
 	}
-	return true
+	if s.untilFailure == 0 {
+		s.untilFailure = -1
+		return errFailed
+	}
+	if s.untilFailure > 0 {
+		s.untilFailure--
+	}
+	return nil
 }
 
 func (s *sim) wrote(format string, args ...any) {
@@ -237,54 +273,40 @@ func (s *sim) wrote(format string, args ...any) {
 	}
 }
 
-// pass is one pass of the controller. It tells whether anything was written.
+// pass is one pass of the controller. It tells whether there is more to do: something was written, or was to be.
 func (s *sim) pass() (changed bool) {
 	w := s.world()
 	s.requeue = 0
-	for _, r := range Decide(w) {
+	err := InOrder(Decide(w), func(r Result) error {
 		for _, note := range r.Notes {
 			fmt.Fprintf(&s.log, "  %s: %s\n", r.Run.GetName(), note)
 		}
 		if r.RequeueAfter > 0 {
 			s.requeue = r.RequeueAfter
 		}
-		wrote, alive := s.apply(r)
+		wrote, err := s.apply(r)
 		changed = changed || wrote
-		if !alive {
-			fmt.Fprintf(&s.log, "  the hub crashes\n")
-			s.writesLeft = -1
-			clear(s.unwritten)
-			return true
-		}
+		return err
+	})
+	if err != nil {
+		fmt.Fprintf(&s.log, "  %v\n", err)
 	}
-	return changed
+	if errors.Is(err, errCrash) {
+		s.writesLeft = -1
+		clear(s.unwritten)
+	}
+	return changed || err != nil
 }
 
-// apply writes a result. alive is false when the hub crashed on the way.
-func (s *sim) apply(r Result) (changed, alive bool) {
-	for _, b := range r.Start {
-		if !s.write() {
-			return changed, false
-		}
-		stored := s.bindings[b.BindingSpec().TargetCluster]
-		if !equality.Semantic.DeepEqual(&stored.Spec, b.BindingSpec()) {
-			stored.Generation++
-		}
-		stored.Spec, stored.Annotations = *b.BindingSpec(), b.GetAnnotations()
-		changed = true
-		s.wrote("start %s", b.BindingSpec().TargetCluster)
-	}
-	for _, b := range r.Delete {
-		if !s.write() {
-			return changed, false
-		}
-		s.bindings[b.BindingSpec().TargetCluster].DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
-		changed = true
-		s.wrote("delete %s", b.BindingSpec().TargetCluster)
+// apply writes a result.
+func (s *sim) apply(r Result) (changed bool, err error) {
+	changed, err = s.applyBindings(r)
+	if err != nil {
+		return changed, err
 	}
 	for _, o := range slices.Concat(r.Create, r.Answer) {
-		if !s.write() {
-			return changed, false
+		if err := s.write(); err != nil {
+			return changed, err
 		}
 		request := o.(*placementv1.ClusterApprovalRequest).DeepCopy()
 		if s.requests[request.Name] == nil {
@@ -298,20 +320,60 @@ func (s *sim) apply(r Result) (changed, alive bool) {
 		}
 		s.wrote("request %s", request.Name)
 	}
+	wrote, err := s.applyStatus(r)
+	return changed || wrote, err
+}
+
+// applyBindings writes a result's bindings. They are written side by side, so that one that fails holds no other up; a
+// crash does.
+func (s *sim) applyBindings(r Result) (changed bool, failure error) {
+	for _, b := range r.Start {
+		switch err := s.write(); {
+		case errors.Is(err, errCrash):
+			return changed, err
+		case err != nil:
+			failure = err
+			continue
+		}
+		stored := s.bindings[b.BindingSpec().TargetCluster]
+		if !equality.Semantic.DeepEqual(&stored.Spec, b.BindingSpec()) {
+			stored.Generation++
+		}
+		stored.Spec, stored.Annotations = *b.BindingSpec(), b.GetAnnotations()
+		changed = true
+		s.wrote("start %s", b.BindingSpec().TargetCluster)
+	}
+	for _, b := range r.Delete {
+		switch err := s.write(); {
+		case errors.Is(err, errCrash):
+			return changed, err
+		case err != nil:
+			failure = err
+			continue
+		}
+		s.bindings[b.BindingSpec().TargetCluster].DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
+		changed = true
+		s.wrote("delete %s", b.BindingSpec().TargetCluster)
+	}
+	return changed, failure
+}
+
+// applyStatus writes a result's status, if it differs and may not wait.
+func (s *sim) applyStatus(r Result) (changed bool, err error) {
 	stored := s.runs[r.Run.GetName()]
 	if equality.Semantic.DeepEqual(&stored.Status, r.Status) {
 		delete(s.unwritten, stored.UID)
-		return changed, true
+		return false, nil
 	}
 	if s.unhurried && r.MayWait {
 		if !equality.Semantic.DeepEqual(s.unwritten[stored.UID], r.Status) {
 			s.unwritten[stored.UID], changed = r.Status.DeepCopy(), true
 			fmt.Fprintf(&s.log, "    what %s has to say may wait\n", stored.Name)
 		}
-		return changed, true
+		return changed, nil
 	}
-	if !s.write() {
-		return changed, false
+	if err := s.write(); err != nil {
+		return false, err
 	}
 	delete(s.unwritten, stored.UID)
 	stored.Status = *r.Status.DeepCopy()
@@ -320,7 +382,7 @@ func (s *sim) apply(r Result) (changed, alive bool) {
 	for _, e := range r.Events {
 		fmt.Fprintf(&s.log, "    event %s %s: %s\n", e.Type, e.Reason, e.Message)
 	}
-	return true, true
+	return true, nil
 }
 
 // settle lets the controller work until it has nothing more to write.

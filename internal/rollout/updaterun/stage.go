@@ -2,6 +2,7 @@ package updaterun
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -9,7 +10,7 @@ import (
 )
 
 // stage moves one stage as far as it goes now, and tells whether it is done. mayStart says that everything before the
-// stage is recorded as done.
+// stage is recorded as done: only then was it confirmed which of its clusters have left (Awaited).
 func (s *step) stage(i int, mayStart bool) (done bool) {
 	config, stage := &s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i]
 	if s.stopping {
@@ -22,7 +23,7 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingWaiting,
 			messageStageBefore+gate.odd)
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting,
-			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete", stage.StageName))
+			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, gate.odd)))
 		s.note("stage %s waits for approval request %s%s", stage.StageName, gate.request, gate.odd)
 		return false
 	}
@@ -30,7 +31,7 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 	if mayStart && gate.recorded {
 		limit = concurrency(config.MaxConcurrency, len(stage.Clusters))
 	}
-	tally := s.clusters(stage, true, limit)
+	tally := s.clusters(stage, mayStart, limit)
 	if s.failure != "" {
 		return false
 	}
@@ -60,7 +61,7 @@ func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionTrue, placementv1.ReasonStageUpdatingStarted, messageStageStarted)
 	if len(t.failing) > 0 {
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunStuck, "The updateRun is stuck waiting for "+s.failingIn(stage, t))
-		s.note("stuck: %s cannot apply", some(t.failing))
+		s.note("stuck: %s cannot go on", some(t.failing))
 		return
 	}
 	s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing,
@@ -68,10 +69,24 @@ func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 			some(s.withTrouble(t.inFlight))))
 }
 
-// failingIn names the clusters of a stage that cannot apply, and says where to look.
+// failingIn names the clusters of a stage that fail, and says of which kind their trouble is and where to look.
 func (s *step) failingIn(stage *placementv1.StageUpdatingStatus, t tally) string {
-	return fmt.Sprintf("%s in stage %s to finish updating: applying failed there and is tried again; the members' own errors are in the status of %s %s, "+
-		"and, for %s, of %s %s", some(t.failing), stage.StageName, s.w.Kinds.Placement, s.w.Key.Name,
+	var troubles []string
+	with := map[string][]string{}
+	for _, name := range t.failing {
+		trouble := t.trouble[name]
+		if with[trouble] == nil {
+			troubles = append(troubles, trouble)
+		}
+		with[trouble] = append(with[trouble], name)
+	}
+	if len(troubles) > 1 {
+		for i, trouble := range troubles {
+			troubles[i] = some(with[trouble]) + ": " + trouble
+		}
+	}
+	return fmt.Sprintf("%s in stage %s to finish updating: %s; the errors themselves are in the status of %s %s, "+
+		"and, for %s, of %s %s", some(t.failing), stage.StageName, strings.Join(troubles, "; "), s.w.Kinds.Placement, s.w.Key.Name,
 		t.failing[0], s.w.Kinds.Binding, s.bindings[t.failing[0]].GetName())
 }
 
@@ -92,7 +107,7 @@ func (s *step) afterClusters(config *placementv1.StageConfig, stage *placementv1
 	if odd, open := s.afterGates(config, stage); !open {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingWaiting, messageStageAfter+odd)
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting,
-			fmt.Sprintf("The updateRun is waiting for after-stage tasks in stage %s to complete", stage.StageName))
+			fmt.Sprintf("The updateRun is waiting for after-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, odd)))
 		s.note("stage %s: clusters are done, after-stage tasks are not%s", stage.StageName, odd)
 		return false
 	}
@@ -150,7 +165,7 @@ func (s *step) stopped(stage *placementv1.StageUpdatingStatus, t tally, todo str
 // deletionStage removes what is no longer scheduled, after all other stages, and tells whether that is done.
 func (s *step) deletionStage(mayStart bool) (done bool) {
 	stage := s.status.DeletionStageStatus
-	tally := s.removals(stage, mayStart && !s.stopping)
+	tally := s.removals(stage, mayStart, mayStart && !s.stopping)
 	switch {
 	case tally.finished():
 		s.begin(stage)

@@ -77,7 +77,8 @@ func (s *step) placementGone() string {
 		return what + " was deleted"
 	case !p.GetDeletionTimestamp().IsZero():
 		return what + " is being deleted"
-	case p.GetCreationTimestamp().After(s.recorded.StartedTime.Time):
+	case s.recorded.PlacementUID != "" && s.recorded.PlacementUID != p.GetUID(),
+		p.GetCreationTimestamp().After(s.recorded.StartedTime.Time): // what a hub started that recorded no UID
 		return what + " was deleted and made anew after this run had started"
 	}
 	return ""
@@ -155,14 +156,17 @@ func (s *step) progressing(status metav1.ConditionStatus, reason, message string
 
 // succeed ends the run well.
 func (s *step) succeed() {
-	message, skipped := messageSucceeded, 0
+	message := messageSucceeded
+	var skipped []string
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
-		if stage.ClusterCounts != nil {
-			skipped += int(stage.ClusterCounts.Skipped)
+		for i := range stage.Clusters {
+			if row := &stage.Clusters[i]; progressOf(row) == placementv1.ClusterUpdatingStateSkipped {
+				skipped = append(skipped, row.ClusterName)
+			}
 		}
 	})
-	if skipped > 0 {
-		message += fmt.Sprintf("; skipped: %s", clusters(skipped))
+	if len(skipped) > 0 {
+		message += fmt.Sprintf("; %d skipped: %s", len(skipped), some(skipped))
 	}
 	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunSucceeded, messageCompleted)
 	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonUpdateRunSucceeded, message)
@@ -191,7 +195,7 @@ func (s *step) fail(why string) Result {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, messageStageAborted)
 		s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, why)
 	})
-	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted)
+	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted+": "+why)
 	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, why)
 	s.note("ends failed: %s", why)
 	return s.done()
