@@ -173,9 +173,9 @@ func TestDeadMember(t *testing.T) {
 	create(t, hub, placeNamespace(name, name, placementv1.ExternalRolloutStrategyType))
 	create(t, hub, stagingThenCanary(name, time.Second))
 	sandbox(t, "kill", "member2-apiserver")
-	started := true
+	down := true
 	t.Cleanup(func() {
-		if !started {
+		if !down {
 			return
 		}
 		if err := fleet.Sandbox(framework.CleanupContext(t), "start", "member2-apiserver"); err != nil {
@@ -194,7 +194,7 @@ func TestDeadMember(t *testing.T) {
 		t.Errorf("the run has ended with %s while a cluster does not answer", c)
 	}
 	sandbox(t, "start", "member2-apiserver")
-	started = false
+	down = false
 	approve(t, hub, name+"-before-canary")
 	awaitRun(t, hub, run, "Succeeded", "True/UpdateRunSucceeded")
 }
