@@ -107,36 +107,72 @@ func collectGarbage(t *testing.T, member client.WithWatch) {
 	framework.AwaitGone(t, member, orphan)
 }
 
-// TestHubThatForgot is a hub that was restored without the Works, while the agents ran and while they did not.
+// TestHubThatForgot is a hub that lost all it knew of what is placed, as one that was restored from an empty backup, while
+// neither it nor the agents ran. Nothing is removed from the members, and a placement that is made again takes over what is
+// there.
 func TestHubThatForgot(t *testing.T) {
-	hub, member := clientFor(t, fleet, "hub"), clientFor(t, fleet, "member1")
+	hub := clientFor(t, fleet, "hub")
 	const name = "forgot"
-	placement := placeWeb(t, hub, name)
-	before := web(name)
-	framework.Await(t, member, before, "exists", func(*appsv1.Deployment) bool { return true })
+	placeWeb(t, hub, name)
+	before := map[string]*appsv1.Deployment{}
+	for _, cluster := range fleet.Names() {
+		before[cluster] = web(name)
+		framework.Await(t, clientFor(t, fleet, cluster), before[cluster], "exists", func(*appsv1.Deployment) bool { return true })
+	}
+	steady := func(after string) {
+		t.Helper()
+		for cluster, d := range before {
+			member := clientFor(t, fleet, cluster)
+			collectGarbage(t, member)
+			steadyUID(t, member, name, d, after)
+		}
+	}
 	sandbox(t, "kill", quickstart.HubProcess)
-	sandbox(t, "kill", quickstart.AgentProcess+"member1")
-	work := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-member-member1", Name: name + "-work"}}
-	if err := hub.Patch(t.Context(), work, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
+	for _, cluster := range fleet.Names() {
+		sandbox(t, "kill", quickstart.AgentProcess+cluster)
 	}
-	if err := hub.Delete(t.Context(), work); err != nil {
-		t.Fatal(err)
+	forget(t, hub)
+	for _, cluster := range fleet.Names() {
+		sandbox(t, "start", quickstart.AgentProcess+cluster)
+		// The agent has read its Works by the time it has answered for another one.
+		other := create(t, hub, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: placementv1.MemberNamespacePrefix + cluster, Name: "forgot-other"}})
+		framework.Await(t, hub, other, "is answered", func(w *placementv1.Work) bool { return len(w.Status.Conditions) > 0 })
 	}
-	framework.AwaitGone(t, hub, work)
-	sandbox(t, "start", quickstart.AgentProcess+"member1")
-	// The agent has read its Works by the time it has answered for another one.
-	other := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-member-member1", Name: "forgot-other"}}
-	create(t, hub, other)
-	framework.Await(t, hub, other, "is answered", func(w *placementv1.Work) bool { return len(w.Status.Conditions) > 0 })
-	collectGarbage(t, member)
-	steadyUID(t, member, name, before, "the hub forgot its Work")
+	steady("the hub forgot everything")
 	sandbox(t, "start", quickstart.HubProcess)
-	framework.Await(t, hub, work, "is made again and answered", func(w *placementv1.Work) bool {
-		return meta.IsStatusConditionTrue(w.Status.Conditions, placementv1.ConditionAvailable)
-	})
+	placement := create(t, hub, placeNamespace(name, name, placementv1.RollingUpdateRolloutStrategyType))
 	awaitAvailable(t, hub, placement)
-	steadyUID(t, member, name, before, "the hub remembered")
+	steady("the placement was made again")
+}
+
+// forget deletes all that the hub has made of placements, and the placements, past all finalizers: nobody is told.
+func forget(t *testing.T, hub client.WithWatch) {
+	t.Helper()
+	for _, list := range []client.ObjectList{
+		&placementv1.ClusterResourcePlacementList{}, &placementv1.ClusterResourceBindingList{}, &placementv1.ClusterResourceSnapshotList{},
+		&placementv1.ClusterSchedulingPolicySnapshotList{}, &placementv1.WorkList{},
+	} {
+		if err := hub.List(t.Context(), list); err != nil {
+			t.Fatalf("list %T: %v", list, err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil || len(items) == 0 {
+			t.Fatalf("%T has %d items: %v", list, len(items), err)
+		}
+		for _, item := range items {
+			object, ok := item.(client.Object)
+			if !ok {
+				t.Fatalf("%T in %T is no object", item, list)
+			}
+			if err := hub.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+				t.Fatalf("take the finalizers off %T %s: %v", object, object.GetName(), err)
+			}
+			if err := client.IgnoreNotFound(hub.Delete(t.Context(), object)); err != nil {
+				t.Fatalf("delete %T %s: %v", object, object.GetName(), err)
+			}
+			framework.AwaitGone(t, hub, object)
+		}
+	}
 }
 
 // TestMemberNamespaceDeleted deletes a member's namespace on the hub by accident, and all Works with it.
