@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -78,7 +77,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement()).
 		WatchesRawSource(c.changes()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.Placement, err)

@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -53,7 +52,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGone()).
 		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
 
