@@ -128,12 +128,16 @@ func (c *Controller) reconcile(ctx context.Context, key model.Key) (time.Duratio
 		return 0, err
 	}
 	policy, err := c.policySnapshot(ctx, key, p)
+	after := time.Duration(0)
+	if m.obstacle = obstacle(err); m.obstacle != nil {
+		policy, err, after = nil, nil, obstacleRetry
+	}
 	if err != nil {
 		return 0, err
 	}
-	afterSelection := c.evaluate(ctx, key, p, m)
+	after = soonest(after, c.evaluate(ctx, key, p, m))
 	afterStatus, err := c.report(ctx, key, p, policy, m)
-	return soonest(afterSelection, afterStatus), err
+	return soonest(after, afterStatus), err
 }
 
 // hold sees to it that the placement stays until all that belongs to it is gone.
@@ -154,7 +158,7 @@ var errBehind = errors.New("the cache is behind our own writes")
 
 // isStale tells whether a decision was made on a cache that is behind.
 func isStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errBehind)
+	return apierrors.IsConflict(err) || errors.Is(err, errBehind)
 }
 
 // soonest is the shorter of two delays, where 0 is none.
