@@ -12,7 +12,7 @@ import (
 // TestStrippedPolicySnapshot: a policy snapshot that lost a label by hand gets it back.
 func TestStrippedPolicySnapshot(t *testing.T) {
 	f := newFleet(t, "stripped1")
-	f.place("stripped", external, namespaceSelector("default"))
+	f.place("stripped", external, namespaceSelector("nowhere"))
 	f.Eventually(f.condition("stripped", "Scheduled")).WithTimeout(patience).Should(Equal("True/SchedulingPolicyFulfilled"))
 	read := func() *placementv1.ClusterSchedulingPolicySnapshot {
 		s := &placementv1.ClusterSchedulingPolicySnapshot{}
@@ -38,7 +38,7 @@ func TestPolicySnapshotOfSomebodyElse(t *testing.T) {
 	stranger := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: "way-0"}}
 	stranger.Spec.PolicyHash = []byte("x")
 	f.create(stranger)
-	f.place("way", external, namespaceSelector("default"))
+	f.place("way", external, namespaceSelector("nowhere"))
 	f.Eventually(f.condition("way", "Scheduled")).WithTimeout(patience).Should(Equal("Unknown/SchedulePending"))
 	f.Eventually(func() string { return f.message("way", "Scheduled") }).WithTimeout(patience).Should(Equal("Scheduling waits, and nothing changes in the clusters: " +
 		"ClusterSchedulingPolicySnapshot way-0 was not made for this placement, and has the name that the snapshot of its policy is to have: delete it"))

@@ -316,27 +316,22 @@ func TestStripped(t *testing.T) {
 	f.selects("a", 900, 900)
 	f.ensure(f.store())
 	whole := f.names()
-	for _, name := range []string{"stripped-0-snapshot", "stripped-0-0"} {
-		for _, key := range []string{placementv1.LabelParentPlacement, placementv1.LabelResourceIndex} {
-			for _, o := range f.all() {
-				if o.GetName() != name {
-					continue
-				}
-				before, ok := o.DeepCopyObject().(client.Object)
-				if !ok {
-					t.Fatalf("a copy of %s is no object", name)
-				}
-				delete(o.GetLabels(), key)
-				if err := f.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
-					t.Fatal(err)
-				}
+	for _, key := range []string{placementv1.LabelParentPlacement, placementv1.LabelResourceIndex} {
+		for _, o := range f.all() {
+			before, ok := o.DeepCopyObject().(client.Object)
+			if !ok {
+				t.Fatalf("a copy of %s is no object", o.GetName())
 			}
-			if index := f.ensure(f.store()); index != 0 {
-				t.Errorf("without label %s of %s index %d was made", key, name, index)
+			delete(o.GetLabels(), key)
+			if err := f.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(whole, f.names()); diff != "" {
-				t.Errorf("after label %s was taken from %s (-want +got):\n%s", key, name, diff)
-			}
+		}
+		if index := f.ensure(f.store()); index != 0 {
+			t.Errorf("without label %s index %d was made", key, index)
+		}
+		if diff := cmp.Diff(whole, f.names()); diff != "" {
+			t.Errorf("after label %s was taken (-want +got):\n%s", key, diff)
 		}
 	}
 	stranger := &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "stripped-1-snapshot"}}
