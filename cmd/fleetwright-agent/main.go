@@ -25,7 +25,7 @@ func main() {
 	flag.StringVar(&o.CredentialsDir, "credentials-dir", "", "a folder to keep the certificate in, instead of a Secret")
 	flag.StringVar(&o.Namespace, "namespace", "fleetwright-system", "the agent's namespace in the cluster, with the Secret that keeps the certificate")
 	flag.DurationVar(&o.CertificateLife, "certificate-life", 0, "how long a certificate is asked to live; 0 is the longest that the hub approves, 7 days")
-	flag.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served; 0 serves none")
+	flag.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "where metrics are served, to anybody who reaches it; 0 serves none")
 	flag.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
 	logging := zap.Options{StacktraceLevel: zapcore.PanicLevel} // an error's own words say where it comes from
 	logging.BindFlags(flag.CommandLine)

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	var options setup.Options
-	flag.StringVar(&options.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served; 0 serves none")
+	flag.StringVar(&options.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "where metrics are served, to anybody who reaches it; 0 serves none")
 	flag.StringVar(&options.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
 	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let one of several hubs work at a time")
 	flag.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "fleetwright-system", "where the Lease of the leader is")

@@ -80,7 +80,8 @@ func TestRights(t *testing.T) {
 				"works" + placement: "create update delete", "clusterapprovalrequests" + placement: "create delete",
 				"clusterstagedupdateruns" + placement: "update", "clusterstagedupdateruns/status" + placement: "update",
 				"memberclusters" + cluster: "update", "internalmemberclusters" + cluster: "create update delete",
-				"namespaces": "create delete", "leases.coordination.k8s.io": "create update",
+				"namespaces": "create delete", "leases.coordination.k8s.io": "create", "leases.coordination.k8s.io=fleet-heartbeat": "update patch",
+				"leases.coordination.k8s.io=fleetwright-hub": "update patch", "serviceaccounts": "create", "serviceaccounts=fleet-bootstrap": "update delete",
 				"certificatesigningrequests/approval.certificates.k8s.io":         "update",
 				"signers.certificates.k8s.io=kubernetes.io/kube-apiserver-client": "approve",
 				"events": "create patch", "events.events.k8s.io": "create patch",
@@ -92,6 +93,7 @@ func TestRights(t *testing.T) {
 				"roles.rbac.authorization.k8s.io":                                         "escalate bind",
 				"signers.certificates.k8s.io=kubernetes.io/kube-apiserver-client-kubelet": "approve",
 				"serviceaccounts/token":                                                   "create", "users": "impersonate",
+				"leases.coordination.k8s.io=kube-scheduler": "update patch delete", "serviceaccounts=default": "update patch delete",
 			},
 		},
 		"fleetwright-viewer": {
@@ -188,12 +190,14 @@ func TestHubGivesOnlyWhatItHas(t *testing.T) {
 	c := framework.Client(t, config)
 	for name, tc := range map[string]struct {
 		group, resource, verb string
+		named                 []string
 		denied                bool
 	}{
 		"read works":              {group: "placement.kubernetes-fleet.io", resource: "works", verb: "watch"},
 		"report on works":         {group: "placement.kubernetes-fleet.io", resource: "works/status", verb: "patch"},
 		"report on the cluster":   {group: "cluster.kubernetes-fleet.io", resource: "internalmemberclusters/status", verb: "update"},
-		"give a sign of life":     {group: "coordination.k8s.io", resource: "leases", verb: "update"},
+		"give a sign of life":     {group: "coordination.k8s.io", resource: "leases", verb: "update", named: []string{"fleet-heartbeat"}},
+		"touch every lease":       {group: "coordination.k8s.io", resource: "leases", verb: "update", denied: true},
 		"ask for a certificate":   {group: "certificates.k8s.io", resource: "certificatesigningrequests", verb: "create"},
 		"tell of events":          {group: "events.k8s.io", resource: "events", verb: "create"},
 		"write secrets":           {group: "", resource: "secrets", verb: "update", denied: true},
@@ -203,7 +207,7 @@ func TestHubGivesOnlyWhatItHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			role := &rbacv1.Role{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, GenerateName: "case-"},
-				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{tc.group}, Resources: []string{tc.resource}, Verbs: []string{tc.verb}}},
+				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{tc.group}, Resources: []string{tc.resource}, Verbs: []string{tc.verb}, ResourceNames: tc.named}},
 			}
 			if err := c.Create(t.Context(), role); apierrors.IsForbidden(err) != tc.denied || (err != nil && !tc.denied) {
 				t.Errorf("give the right to %s %s: %v, want it forbidden: %t", tc.verb, tc.resource, err, tc.denied)

@@ -64,8 +64,6 @@ const (
 	ReasonAgentJoined = "InternalMemberClusterJoined"
 	// ReasonAgentLeft: left (agent).
 	ReasonAgentLeft = "InternalMemberClusterLeft"
-	// ReasonAgentFailedToJoin: could not join (agent).
-	ReasonAgentFailedToJoin = "InternalMemberClusterFailedToJoin"
 	// ReasonAgentFailedToLeave: could not leave; the message says why (agent).
 	ReasonAgentFailedToLeave = "InternalMemberClusterFailedToLeave"
 	// ReasonHealthy: the member's API server answers (agent).

@@ -35,8 +35,6 @@ const (
 	ReasonResourceSelectionIncomplete = "ResourceSelectionIncomplete"
 	// ReasonScheduled: this cluster was chosen.
 	ReasonScheduled = "Scheduled"
-	// ReasonScheduleFailed: a slot of the policy has no cluster.
-	ReasonScheduleFailed = "ScheduleFailed"
 )
 
 // Reasons of RolloutStarted.
@@ -55,6 +53,8 @@ const (
 const (
 	// ReasonNoOverrideSpecified: there is nothing to override.
 	ReasonNoOverrideSpecified = "NoOverrideSpecified"
+	// ReasonOverriddenFailed: overrides could not be computed for some cluster.
+	ReasonOverriddenFailed = "OverriddenFailed"
 	// ReasonOverriddenPending: overrides are not computed yet.
 	ReasonOverriddenPending = "OverriddenPending"
 	// ReasonWorkSynchronized: Works are written (placement).

@@ -43,8 +43,6 @@ const (
 
 	// FinalizerPlacementCleanup holds a placement until its snapshots are gone.
 	FinalizerPlacementCleanup = "kubernetes-fleet.io/crp-cleanup"
-	// FinalizerSchedulerCleanup holds a placement until its bindings are gone.
-	FinalizerSchedulerCleanup = "kubernetes-fleet.io/scheduler-cleanup"
 	// FinalizerWorkCleanup holds a binding until its Works are gone, and a Work until its agent has removed or
 	// released what it applied. The hub sets and lifts it; agents have no right to.
 	FinalizerWorkCleanup = "kubernetes-fleet.io/work-cleanup"

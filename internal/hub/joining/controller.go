@@ -3,8 +3,11 @@ package joining
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"sync"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +37,21 @@ type Controller struct {
 	Recorder  events.EventRecorder
 	// SecondCluster, if set, is told when another cluster than the member signs in under its name.
 	SecondCluster func(ctx context.Context, cluster, clusterID string)
+
+	locks locks
+}
+
+// workers is how many requests are looked at at once.
+const workers = 8
+
+// locks keep requests for one cluster from being answered at the same time. Several clusters may share one.
+type locks [64]sync.Mutex
+
+// of returns the lock of a cluster.
+func (l *locks) of(cluster string) *sync.Mutex {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(cluster)) // which never fails
+	return &l[hash.Sum32()%uint32(len(l))]
 }
 
 // CacheByObject keeps the requests to other signers out of the hub's cache.
@@ -55,6 +73,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	})
 	err := ctrl.NewControllerManagedBy(mgr).Named("joining").
 		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(isOurs)).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of certificate signing requests: %w", err)
@@ -62,7 +81,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile answers one request. One request is answered at a time, so that two made with one token are not both approved.
+// Reconcile answers one request. Of the requests for one cluster one is answered at a time, so that two made with one token
+// are not both approved.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	if err := c.Client.Get(ctx, request.NamespacedName, csr); err != nil {
@@ -72,15 +92,22 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if claim == nil {
 		return ctrl.Result{}, nil
 	}
+	lock := c.locks.of(claim.cluster)
+	lock.Lock()
+	defer lock.Unlock()
 	cluster, err := c.cluster(ctx, claim.cluster)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var others certificatesv1.CertificateSigningRequestList
-	if err := c.APIReader.List(ctx, &others, client.MatchingFieldsSelector{Selector: bySigner()}); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list certificate signing requests: %w", err)
+	v := decide(csr, claim, cluster)
+	if v.first {
+		var others certificatesv1.CertificateSigningRequestList
+		if err := c.APIReader.List(ctx, &others, client.MatchingFieldsSelector{Selector: bySigner()}); err != nil {
+			return ctrl.Result{}, fmt.Errorf("list certificate signing requests: %w", err)
+		}
+		v = decideFirst(csr, claim, others.Items)
 	}
-	return ctrl.Result{}, c.answer(ctx, csr, cluster, decide(csr, claim, cluster, others.Items))
+	return ctrl.Result{}, c.answer(ctx, csr, cluster, v)
 }
 
 // cluster reads a MemberCluster live: one that was just deleted admits nobody.

@@ -161,3 +161,38 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("the approval is %+v", got)
 	}
 }
+
+// TestOneTokenOneCertificate: of requests made with one token at the same time one is approved.
+func TestOneTokenOneCertificate(t *testing.T) {
+	c, err := client.NewWithWatch(admin, client.Options{Scheme: framework.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "rush-"}}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	rights := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "rush-"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: bootstrapUser(cluster.Name)}},
+	}
+	if err := c.Create(t.Context(), rights); err != nil {
+		t.Fatal(err)
+	}
+	hasty := as(t, bootstrapUser(cluster.Name), map[string][]string{credentialID: {"JTI=" + cluster.Name}})
+	var requests []*certificatesv1.CertificateSigningRequest
+	for range 2 * workers { // made before the controller starts, so that it finds all of them at once
+		requests = append(requests, request(t, hasty, cluster.Name, clusterv1.AgentUser(cluster.Name, cluster.UID), "cluster-1"))
+	}
+	startController(t, c)
+	got := 0
+	for _, csr := range requests {
+		framework.Await(t, c, csr, "is answered", answered)
+		if approved(csr) {
+			got++
+		}
+	}
+	if got != 1 {
+		t.Errorf("%d requests made with one token were approved, want 1", got)
+	}
+}

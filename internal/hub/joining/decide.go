@@ -38,6 +38,8 @@ type claim struct {
 // verdict is the answer to a request.
 type verdict struct {
 	approve bool
+	// first says that there is no answer yet: the request is made with a bootstrap token, and decideFirst answers it.
+	first bool
 	// message says why, for people.
 	message string
 	// otherCluster is set if the request comes from a second cluster: its ID.
@@ -91,9 +93,9 @@ func parse(request []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// decide answers a request that claims to be an agent's. cluster is the MemberCluster that it names, nil if there is none;
-// others are all requests to the signer, read live.
-func decide(csr *certificatesv1.CertificateSigningRequest, c *claim, cluster *clusterv1.MemberCluster, others []certificatesv1.CertificateSigningRequest) verdict {
+// decide answers a request that claims to be an agent's, or leaves it to decideFirst. cluster is the MemberCluster that it
+// names, nil if there is none.
+func decide(csr *certificatesv1.CertificateSigningRequest, c *claim, cluster *clusterv1.MemberCluster) verdict {
 	if message := malformed(csr, c); message != "" {
 		return verdict{message: message}
 	}
@@ -124,12 +126,14 @@ func decide(csr *certificatesv1.CertificateSigningRequest, c *claim, cluster *cl
 	if cluster.DeletionTimestamp != nil {
 		return deny("MemberCluster %s is being deleted", c.cluster)
 	}
-	return decideFirst(csr, c, id, others)
+	return verdict{first: true}
 }
 
 // decideFirst answers a request made with a bootstrap token. A token is good for one certificate, so that one that leaks
 // after it was used is worth nothing; and until the first cluster has reported, the first that was approved counts as it.
-func decideFirst(csr *certificatesv1.CertificateSigningRequest, c *claim, id string, others []certificatesv1.CertificateSigningRequest) verdict {
+// others are all requests to the signer, read live.
+func decideFirst(csr *certificatesv1.CertificateSigningRequest, c *claim, others []certificatesv1.CertificateSigningRequest) verdict {
+	id := csr.Annotations[clusterv1.AnnotationClusterID]
 	for i := range others {
 		other := &others[i]
 		if other.UID == csr.UID || !approved(other) || other.Spec.Username != csr.Spec.Username {

@@ -232,7 +232,10 @@ func TestDecide(t *testing.T) {
 			if claimed == nil {
 				return
 			}
-			v := decide(r, claimed, cluster, all)
+			v := decide(r, claimed, cluster)
+			if v.first {
+				v = decideFirst(r, claimed, all)
+			}
 			if v.approve != tc.wantApproved || v.otherCluster != tc.wantOther || !strings.Contains(v.message, tc.wantSays) {
 				t.Errorf("got %+v, want approved %v, other cluster %q, and a message with %q", v, tc.wantApproved, tc.wantOther, tc.wantSays)
 			}
@@ -251,7 +254,7 @@ func TestRequestSignedByAnotherKey(t *testing.T) {
 		t.Fatal("the request is ignored")
 	}
 	cluster := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "uid"}}
-	if v := decide(r, c, cluster, nil); v.approve || !strings.Contains(v.message, "not signed by its own key") {
+	if v := decide(r, c, cluster); v.approve || !strings.Contains(v.message, "not signed by its own key") {
 		t.Errorf("got %+v", v)
 	}
 }

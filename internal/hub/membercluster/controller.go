@@ -28,6 +28,8 @@ const (
 	defaultForceLeaveAfter = 15 * time.Minute
 	// settle is how long to wait after a write that lost against another one. The winner's event usually comes first.
 	settle = 100 * time.Millisecond
+	// prepareRetry is when to try again to make what an agent needs.
+	prepareRetry = 5 * time.Second
 )
 
 // Controller reconciles MemberClusters.
@@ -51,8 +53,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	cluster := &clusterv1.MemberCluster{}
 	if err := c.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.liveness.forget(request.Name)
-			return ctrl.Result{}, nil
+			return ctrl.Result{}, c.gone(ctx, request.Name)
 		}
 		return ctrl.Result{}, fmt.Errorf("read MemberCluster %s: %w", request.Name, err)
 	}
@@ -101,7 +102,12 @@ func (c *Controller) reconcile(ctx context.Context, cluster *clusterv1.MemberClu
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{RequeueAfter: again}, prepareErr
+	if prepareErr != nil && !errors.Is(prepareErr, errGoing) {
+		// The status says it. As an error it would take the place of the time at which to judge the agent's silence again.
+		ctrl.LoggerFrom(ctx).Error(prepareErr, "what an agent needs is not ready; trying again", "cluster", cluster.Name)
+		again = soonest(again, prepareRetry)
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 // ensureMetadata sets the finalizer and the label with the cluster's name.
@@ -146,7 +152,7 @@ func (c *Controller) prepare(ctx context.Context, cluster *clusterv1.MemberClust
 	}
 	imc := object.(*clusterv1.InternalMemberCluster)
 	if cluster.Spec.Identity != nil {
-		return imc, c.ensureAbsent(ctx, bootstrap(cluster))
+		return imc, c.ensureAbsent(ctx, cluster.Name, bootstrap(cluster))
 	}
 	for _, p := range bootstrap(cluster) {
 		if _, err := c.ensure(ctx, cluster, p); err != nil {

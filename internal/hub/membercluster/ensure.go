@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -130,6 +132,10 @@ func (c *Controller) ensure(ctx context.Context, cluster *clusterv1.MemberCluste
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
+	if p.desired.GetNamespace() == "" && !ours(existing, cluster.Name) {
+		return nil, fmt.Errorf("%s exists and was not made for this cluster: delete it, or, to hand it over to the hub, which deletes it with all that is in it "+
+			"when the cluster leaves, set its label %s to true", what, clusterv1.LabelIsFleetResource)
+	}
 	if existing.GetDeletionTimestamp() != nil {
 		return nil, c.letGo(ctx, existing, what)
 	}
@@ -149,6 +155,14 @@ func (c *Controller) ensure(ctx context.Context, cluster *clusterv1.MemberCluste
 	}
 	c.event(cluster, corev1.EventTypeNormal, p.updated, "updated %s", what)
 	return updated, nil
+}
+
+// ours tells whether a namespace, or another object without one, was made for a cluster of this name. What is not is never
+// taken over, nor deleted when the cluster leaves.
+func ours(object client.Object, cluster string) bool {
+	owner := metav1.GetControllerOf(object)
+	return object.GetLabels()[clusterv1.LabelIsFleetResource] == "true" ||
+		(owner != nil && owner.Kind == "MemberCluster" && owner.Name == cluster && strings.HasPrefix(owner.APIVersion, clusterv1.GroupVersion.Group+"/"))
 }
 
 // letGo lifts our finalizer from something that is being deleted though its cluster stays, so that it can be made again.
@@ -205,7 +219,7 @@ func (c *Controller) liftFinalizer(ctx context.Context, object client.Object, fi
 }
 
 // ensureAbsent deletes parts that the cluster does not need.
-func (c *Controller) ensureAbsent(ctx context.Context, parts []part) error {
+func (c *Controller) ensureAbsent(ctx context.Context, cluster string, parts []part) error {
 	for _, p := range parts {
 		what := describe(c.Client, p.desired)
 		existing := reflect.New(reflect.TypeOf(p.desired).Elem()).Interface().(client.Object)
@@ -213,7 +227,7 @@ func (c *Controller) ensureAbsent(ctx context.Context, parts []part) error {
 		if apierrors.IsNotFound(err) {
 			continue
 		}
-		if err == nil && existing.GetDeletionTimestamp() == nil {
+		if err == nil && existing.GetDeletionTimestamp() == nil && (existing.GetNamespace() != "" || ours(existing, cluster)) {
 			err = client.IgnoreNotFound(c.Client.Delete(ctx, existing))
 		}
 		if err != nil {

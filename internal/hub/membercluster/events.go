@@ -1,7 +1,10 @@
 package membercluster
 
 import (
+	"fmt"
+
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 )
 
 // Reasons of the events on a MemberCluster, besides those of its conditions.
@@ -21,10 +24,13 @@ const (
 	EventForceLeft = "MemberClusterForceLeft"
 )
 
+// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
+const longestNote = 1000
+
 // event records an event on the cluster; without a reason there is none.
 func (c *Controller) event(cluster *clusterv1.MemberCluster, eventType, reason, note string, args ...any) {
 	if reason == "" || c.Recorder == nil {
 		return
 	}
-	c.Recorder.Eventf(cluster, nil, eventType, reason, "Reconcile", note, args...)
+	c.Recorder.Eventf(cluster, nil, eventType, reason, "Reconcile", "%s", placement.Cut(fmt.Sprintf(note, args...), longestNote))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
@@ -33,26 +34,63 @@ func (c *Controller) leave(ctx context.Context, cluster *clusterv1.MemberCluster
 		return ctrl.Result{}, err
 	}
 	remaining := c.remainingPatience(cluster, o.now)
-	if waits(imc) && remaining > 0 {
+	if waits(cluster, imc) && remaining > 0 {
 		o.unready = c.whatIsWaitedFor(cluster, o)
 		return ctrl.Result{RequeueAfter: soonest(again, remaining)}, c.writeStatus(ctx, cluster, status(o))
 	}
-	forced := waits(imc)
+	forced := waits(cluster, imc)
 	o.unready = "the cluster has left; what the hub holds for it is being removed"
 	if forced {
 		o.unready = fmt.Sprintf("the agent did not answer for %s; what the hub holds for the cluster is being removed, and what was placed in the cluster stays there", c.forceLeaveAfter())
 	}
+	held, later, err := c.whatHolds(ctx, cluster, o.now)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	o.unready += held
 	if err := c.writeStatus(ctx, cluster, status(o)); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, c.cleanUp(ctx, cluster, forced)
+	return ctrl.Result{RequeueAfter: later}, c.cleanUp(ctx, cluster, forced)
 }
+
+// whatHolds says, in the API server's own words, why a namespace that is being deleted is still there. What goes within a
+// moment is not worth a word: later is when to look again.
+func (c *Controller) whatHolds(ctx context.Context, cluster *clusterv1.MemberCluster, now time.Time) (held string, later time.Duration, err error) {
+	namespace := &corev1.Namespace{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: placement.MemberNamespace(cluster.Name)}, namespace); err != nil {
+		return "", 0, client.IgnoreNotFound(err)
+	}
+	if namespace.DeletionTimestamp == nil {
+		return "", 0, nil
+	}
+	if later := namespace.DeletionTimestamp.Add(namespacePatience).Sub(now); later > 0 {
+		return "", later, nil
+	}
+	var reasons []string
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue {
+			reasons = append(reasons, placement.Cut(condition.Message, longestWord))
+		}
+	}
+	held = fmt.Sprintf("; namespace %s is being deleted since %s", namespace.Name, clockTime(namespace.DeletionTimestamp.Time))
+	if len(reasons) > 0 {
+		held += ", and still there: " + strings.Join(reasons, "; ")
+	}
+	return held, 0, nil // its conditions' changes bring the next pass
+}
+
+// namespacePatience is how long the deletion of a namespace may take before the status says what holds it.
+const namespacePatience = 5 * time.Second
 
 // askToLeave tells the agent to leave, and returns what it says; nil if there is no place any more where it could say it.
 func (c *Controller) askToLeave(ctx context.Context, cluster *clusterv1.MemberCluster) (*clusterv1.InternalMemberCluster, error) {
 	imc, err := c.readInternal(ctx, cluster)
-	if err != nil || imc == nil {
+	if err != nil {
 		return nil, err
+	}
+	if imc == nil {
+		return c.askAnew(ctx, cluster)
 	}
 	want := internalCluster(cluster).Spec
 	if want.ClusterID == "" {
@@ -69,9 +107,39 @@ func (c *Controller) askToLeave(ctx context.Context, cluster *clusterv1.MemberCl
 	return imc, nil
 }
 
-// waits tells whether the agent has yet to leave. One that has never joined has applied nothing.
-func waits(imc *clusterv1.InternalMemberCluster) bool {
-	return imc != nil && agentCondition(imc.Status.AgentStatus, clusterv1.ConditionJoined) != nil && !hasLeft(imc)
+// askAnew makes the InternalMemberCluster again in which an agent that has applied something is asked to leave, unless its
+// namespace is gone or going.
+func (c *Controller) askAnew(ctx context.Context, cluster *clusterv1.MemberCluster) (*clusterv1.InternalMemberCluster, error) {
+	if !memberStill(cluster.Status.AgentStatus) || c.remainingPatience(cluster, c.Clock.Now()) <= 0 {
+		return nil, nil //nolint:nilnil // none is an answer, not an error
+	}
+	if going, err := c.namespaceGoing(ctx, placement.MemberNamespace(cluster.Name)); going || err != nil {
+		return nil, err
+	}
+	object, err := c.ensure(ctx, cluster, internal(cluster))
+	if err != nil {
+		return nil, err
+	}
+	imc, ok := object.(*clusterv1.InternalMemberCluster)
+	if !ok {
+		return nil, fmt.Errorf("ask the agent of cluster %s to leave: what was made is a %T", cluster.Name, object)
+	}
+	return imc, nil
+}
+
+// memberStill tells whether an agent has joined, so that it may have applied something, and has not said that it has left.
+func memberStill(statuses []clusterv1.AgentStatus) bool {
+	joined := agentCondition(statuses, clusterv1.ConditionJoined)
+	return joined != nil && joined.Reason != clusterv1.ReasonAgentLeft
+}
+
+// waits tells whether the agent has yet to leave. One that has never joined has applied nothing. Of an
+// InternalMemberCluster that was made anew, to which the agent has not reported yet, the MemberCluster knows better.
+func waits(cluster *clusterv1.MemberCluster, imc *clusterv1.InternalMemberCluster) bool {
+	if imc == nil || hasLeft(imc) {
+		return false
+	}
+	return agentCondition(imc.Status.AgentStatus, clusterv1.ConditionJoined) != nil || memberStill(cluster.Status.AgentStatus)
 }
 
 func (c *Controller) forceLeaveAfter() time.Duration {
@@ -96,8 +164,8 @@ func (c *Controller) whatIsWaitedFor(cluster *clusterv1.MemberCluster, o observe
 	if o.verdict.lost {
 		return message + "; the agent gives no sign of life"
 	}
-	if word := agentCondition(o.internal.Status.AgentStatus, clusterv1.ConditionJoined); word.Reason == clusterv1.ReasonAgentFailedToLeave {
-		return message + "; the agent reports: " + word.Message
+	if word := agentCondition(o.internal.Status.AgentStatus, clusterv1.ConditionJoined); word != nil && word.Reason == clusterv1.ReasonAgentFailedToLeave {
+		return message + "; the agent reports: " + placement.Cut(word.Message, longestWord)
 	}
 	return message
 }
@@ -106,7 +174,7 @@ func (c *Controller) whatIsWaitedFor(cluster *clusterv1.MemberCluster, o observe
 func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberCluster, forced bool) error {
 	for _, p := range bootstrap(cluster) {
 		if p.desired.GetNamespace() == "" { // the others go with the namespace
-			if err := c.ensureAbsent(ctx, []part{p}); err != nil {
+			if err := c.ensureAbsent(ctx, cluster.Name, []part{p}); err != nil {
 				return err
 			}
 		}
@@ -114,7 +182,7 @@ func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberClust
 	namespace := namespaceOf(cluster)
 	// Live: the finalizer below is the last that is known of the cluster.
 	err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
-	if err == nil {
+	if err == nil && ours(namespace, cluster.Name) { // one that is somebody else's stays
 		if namespace.DeletionTimestamp == nil {
 			if forced {
 				c.event(cluster, corev1.EventTypeWarning, EventForceLeft,
@@ -129,7 +197,7 @@ func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberClust
 		}
 		return c.releaseRights(ctx, cluster) // the namespace's going brings the next pass
 	}
-	if !apierrors.IsNotFound(err) {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %s: %w", namespace.Name, err)
 	}
 	before := cluster.DeepCopy()
@@ -140,6 +208,29 @@ func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberClust
 	}
 	c.Tracker.Forget(cluster.UID)
 	return nil
+}
+
+// gone forgets a cluster that does not exist. If somebody took the hub's finalizer from it, garbage collection deletes its
+// namespace, and nobody else lifts the finalizers in there: the namespace would be going for ever. Nothing is removed in the
+// cluster.
+func (c *Controller) gone(ctx context.Context, name string) error {
+	c.liveness.forget(name)
+	namespace := &corev1.Namespace{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: placement.MemberNamespace(name)}, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if namespace.DeletionTimestamp == nil || !ours(namespace, name) {
+		return nil
+	}
+	cluster := &clusterv1.MemberCluster{}
+	if err := c.APIReader.Get(ctx, client.ObjectKey{Name: name}, cluster); !apierrors.IsNotFound(err) {
+		return client.IgnoreNotFound(err) // it was made a moment ago, and is looked at by itself
+	}
+	cluster.Name = name
+	if _, err := c.releaseWorks(ctx, namespace.Name); err != nil {
+		return err
+	}
+	return c.releaseRights(ctx, cluster)
 }
 
 // releaseWorks lifts every finalizer from the Works of a namespace, and tells how many there were.
@@ -186,6 +277,13 @@ func (c *Controller) releaseLostNamespace(ctx context.Context, cluster *clusterv
 	}
 	if namespace.DeletionTimestamp == nil {
 		return nil
+	}
+	if owner := metav1.GetControllerOf(namespace); owner != nil && owner.UID != cluster.UID && ours(namespace, cluster.Name) {
+		// It belonged to an earlier cluster of this name, whose agent need not answer any more.
+		if _, err := c.releaseWorks(ctx, name); err != nil {
+			return err
+		}
+		return c.releaseRights(ctx, cluster)
 	}
 	works, err := c.works(ctx, name)
 	if err != nil {

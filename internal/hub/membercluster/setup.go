@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,6 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
+
+// workers is how many clusters are looked at at once. What passes share is locked, or belongs to one cluster.
+const workers = 8
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -43,7 +47,7 @@ func CacheByObject() map[client.Object]cache.ByObject {
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	c.noticed = make(chan event.TypedGenericEvent[*clusterv1.MemberCluster])
-	builder := ctrl.NewControllerManagedBy(mgr).Named("membercluster").For(&clusterv1.MemberCluster{})
+	builder := ctrl.NewControllerManagedBy(mgr).Named("membercluster").For(&clusterv1.MemberCluster{}).WithOptions(enqueue.Options(workers))
 	for _, owned := range []client.Object{
 		&corev1.Namespace{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &corev1.ServiceAccount{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	} {
@@ -77,7 +81,8 @@ func clusterOf(namespace string) (string, bool) {
 	return strings.CutPrefix(namespace, placementv1.MemberNamespacePrefix)
 }
 
-func enqueue(q queue, namespace string) {
+// look has the cluster looked at whose namespace this is.
+func look(q queue, namespace string) {
 	if name, ok := clusterOf(namespace); ok {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 	}
@@ -86,14 +91,14 @@ func enqueue(q queue, namespace string) {
 // onInternal takes a changed status as a sign of life, and looks at every change.
 func (c *Controller) onInternal() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object.GetNamespace()) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object.GetNamespace()) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(q, e.Object.GetNamespace()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(q, e.Object.GetNamespace()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*clusterv1.InternalMemberCluster), e.ObjectNew.(*clusterv1.InternalMemberCluster)
 			if !equality.Semantic.DeepEqual(before.Status.AgentStatus, after.Status.AgentStatus) {
 				c.sign(after.Namespace, time.Time{})
 			}
-			enqueue(q, after.Namespace)
+			look(q, after.Namespace)
 		},
 	}
 }
@@ -102,16 +107,16 @@ func (c *Controller) onInternal() handler.EventHandler {
 func (c *Controller) onLease() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(context.Context, event.CreateEvent, queue) {},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object.GetNamespace()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(q, e.Object.GetNamespace()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*coordinationv1.Lease), e.ObjectNew.(*coordinationv1.Lease)
 			if !before.Spec.RenewTime.Equal(after.Spec.RenewTime) {
 				if wasLost := c.sign(after.Namespace, renewalOf(after)); wasLost {
-					enqueue(q, after.Namespace)
+					look(q, after.Namespace)
 				}
 				return
 			}
-			enqueue(q, after.Namespace)
+			look(q, after.Namespace)
 		},
 	}
 }
@@ -125,10 +130,10 @@ func (c *Controller) sign(namespace string, renewal time.Time) (wasLost bool) {
 func onWorkGoing() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(context.Context, event.CreateEvent, queue) {},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object.GetNamespace()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(q, e.Object.GetNamespace()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectNew.GetDeletionTimestamp() != nil && len(e.ObjectNew.GetFinalizers()) != len(e.ObjectOld.GetFinalizers()) {
-				enqueue(q, e.ObjectNew.GetNamespace())
+				look(q, e.ObjectNew.GetNamespace())
 			}
 		},
 	}

@@ -11,6 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+const (
+	// longestWord is how long a message of an agent may be, in bytes; longestMessage is the same for our own conditions, which
+	// quote it. The API refuses a whole status with one of more than 32 KiB.
+	longestWord, longestMessage = 1024, 4096
+)
+
 // observed is all that the status of a MemberCluster depends on.
 type observed struct {
 	cluster *clusterv1.MemberCluster
@@ -74,6 +80,7 @@ func status(o observed) *clusterv1.MemberClusterStatus {
 func setCondition(s *clusterv1.MemberClusterStatus, o observed, condition metav1.Condition) {
 	condition.ObservedGeneration = o.cluster.Generation
 	condition.LastTransitionTime = metav1.NewTime(o.now)
+	condition.Message = placement.Cut(condition.Message, longestMessage)
 	meta.SetStatusCondition(&s.Conditions, condition)
 }
 
@@ -95,6 +102,7 @@ func takeOver(s *clusterv1.MemberClusterStatus, o observed) {
 		a := &reported.AgentStatus[i]
 		for j := range a.Conditions {
 			condition := &a.Conditions[j]
+			condition.Message = placement.Cut(condition.Message, longestWord)
 			before := conditionOf(s.AgentStatus, a.Type, condition.Type)
 			switch {
 			case condition.ObservedGeneration >= o.internal.Generation:
@@ -192,6 +200,9 @@ func joined(s *clusterv1.MemberClusterStatus, o observed) metav1.Condition {
 			"Check in the cluster that the agent runs and that its log shows no errors, and that it reaches the hub's API server", o.cluster.Name, since)
 	case word.Status == metav1.ConditionTrue:
 		result.Status, result.Reason, result.Message = metav1.ConditionTrue, clusterv1.ReasonJoined, "the agent has joined"
+		if deleted := o.cluster.DeletionTimestamp; deleted != nil {
+			result.Message += ", and the cluster is leaving since " + clockTime(deleted.Time)
+		}
 	default:
 		result.Message = "the agent reports: " + word.Message
 	}

@@ -75,7 +75,7 @@ func TestStatus(t *testing.T) {
 			want:       want{ready, "True/MemberClusterJoined", "False/InternalMemberClusterUnhealthy", "the agent has joined"},
 		},
 		"not able to join": {
-			conditions: []metav1.Condition{word(clusterv1.ConditionJoined, metav1.ConditionUnknown, clusterv1.ReasonAgentFailedToJoin, "no CRD", 3)},
+			conditions: []metav1.Condition{word(clusterv1.ConditionJoined, metav1.ConditionUnknown, clusterv1.ReasonAgentFailedToLeave, "no CRD", 3)},
 			want:       want{ready, "Unknown/MemberClusterJoinStateUnknown", "", "the agent reports: no CRD"},
 		},
 		"lost": {

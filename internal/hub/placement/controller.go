@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -78,7 +77,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement()).
 		WatchesRawSource(c.changes()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.Placement, err)
@@ -129,12 +128,16 @@ func (c *Controller) reconcile(ctx context.Context, key model.Key) (time.Duratio
 		return 0, err
 	}
 	policy, err := c.policySnapshot(ctx, key, p)
+	after := time.Duration(0)
+	if m.obstacle = obstacle(err); m.obstacle != nil {
+		policy, err, after = nil, nil, obstacleRetry
+	}
 	if err != nil {
 		return 0, err
 	}
-	afterSelection := c.evaluate(ctx, key, p, m)
+	after = soonest(after, c.evaluate(ctx, key, p, m))
 	afterStatus, err := c.report(ctx, key, p, policy, m)
-	return soonest(afterSelection, afterStatus), err
+	return soonest(after, afterStatus), err
 }
 
 // hold sees to it that the placement stays until all that belongs to it is gone.
@@ -155,7 +158,7 @@ var errBehind = errors.New("the cache is behind our own writes")
 
 // isStale tells whether a decision was made on a cache that is behind.
 func isStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errBehind)
+	return apierrors.IsConflict(err) || errors.Is(err, errBehind)
 }
 
 // soonest is the shorter of two delays, where 0 is none.

@@ -18,6 +18,8 @@ type memory struct {
 	touched, evaluated int64
 	// problem is what was wrong with the last evaluation; nil if nothing was.
 	problem *rollup.Problem
+	// obstacle is what keeps the policy's snapshot from being made; nil if nothing does.
+	obstacle *rollup.Problem
 	// unmatched are the selectors that found nothing in it.
 	unmatched []model.Selector
 	// foundNothing is what the status says of selectors that find nothing.

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	model "github.com/fleetwright/fleetwright/internal/placement"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -130,7 +131,10 @@ func (c *Controller) createPolicy(ctx context.Context, p placementv1.PlacementOb
 	*s.PolicySnapshotSpec() = placementv1.SchedulingPolicySnapshotSpec{
 		Policy: p.PlacementSpec().Policy.DeepCopy(), PolicyHash: []byte(hash),
 	}
-	if err := c.Client.Create(ctx, s); err != nil {
+	switch err := c.Client.Create(ctx, s); {
+	case apierrors.IsAlreadyExists(err):
+		return nil, c.reclaim(ctx, p, s)
+	case err != nil:
 		return nil, fmt.Errorf("create %s %s: %w", c.Kinds.PolicySnapshot, s.GetName(), err)
 	}
 	return s, nil

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -24,6 +25,8 @@ const (
 	progressPeriod = time.Second
 	// catchUp is how long the cache is given to show a revision that we made.
 	catchUp = 2 * time.Second
+	// unreadableRetry is when to read a snapshot again that could not be read. Nothing tells when it can be.
+	unreadableRetry = 2 * time.Second
 )
 
 // report writes the placement's status, where it differs. It returns when to look again, 0 for not before something
@@ -36,7 +39,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if after := later(m.written, m.looked).Add(statusPeriod).Sub(now); after > 0 {
 		return after, nil
 	}
-	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: m.problem, Unmatched: m.unmatched, Now: now}
+	in := rollup.Input{Kinds: c.Kinds, Placement: p, Policy: policy, Problem: cmp.Or(m.obstacle, m.problem), Unmatched: m.unmatched, Now: now}
 	groups, err := c.observe(ctx, key, p, &in)
 	if err != nil {
 		return 0, err
@@ -47,18 +50,18 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if again, err := c.repair(ctx, key, p, groups, m); err != nil || again > 0 {
 		return again, err
 	}
-	c.describe(ctx, p, &in)
+	retry := c.describe(ctx, p, &in)
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
 	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
 		!equality.Semantic.DeepEqual(*p.PlacementStatus(), status) {
 		m.looked = now
-		return after, nil
+		return soonest(retry, after), nil
 	}
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}
-	return 0, c.keepLast(ctx, p, &status, groups)
+	return retry, c.keepLast(ctx, p, &status, groups)
 }
 
 func later(a, b time.Time) time.Time {
@@ -132,12 +135,12 @@ func labelled(groups []snapshot.Group) string {
 }
 
 // describe fills in the contents of the snapshot that the status tells of. What the status has of it stays true, since a
-// snapshot never changes.
-func (c *Controller) describe(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input) {
+// snapshot never changes. It returns when to read them again, where they could not be read; 0 where they were.
+func (c *Controller) describe(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input) time.Duration {
 	index := rollup.ObservedIndex(*in)
 	if status := p.PlacementStatus(); index == "" || index == status.ObservedResourceIndex {
 		in.Selected = rollup.Selected{Resources: status.SelectedResources, Count: status.SelectedResourceCount}
-		return
+		return 0
 	}
 	number, err := strconv.Atoi(index)
 	if err == nil {
@@ -146,9 +149,10 @@ func (c *Controller) describe(ctx context.Context, p placementv1.PlacementObject
 	if err != nil {
 		log.FromContext(ctx).Info("The status does not list what is selected", "reason", err.Error())
 		in.Selected.Unreadable = true
-		return
+		return unreadableRetry
 	}
 	in.Selected.Count = int32(len(in.Selected.Resources)) //nolint:gosec // a snapshot has fewer than 2^31 objects
+	return 0
 }
 
 // write writes a status, where it differs from what the placement has, and tells of what has changed.

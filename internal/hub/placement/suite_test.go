@@ -2,10 +2,12 @@ package placement_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +70,21 @@ type fleet struct {
 	mu     sync.Mutex
 	refuse map[string]string // cluster → the error with which it refuses what it is given
 	away   map[string]bool   // clusters that do not answer
+
+	unreadable atomic.Bool // resource snapshots cannot be read
+}
+
+// store is a snapshots.Store whose contents cannot always be read.
+type store struct {
+	*snapshots.Store
+	f *fleet
+}
+
+func (s store) Contents(ctx context.Context, p placementv1.PlacementObject, index int) ([]placementv1.ResourceIdentifier, error) {
+	if s.f.unreadable.Load() {
+		return nil, errors.New("the API server is away")
+	}
+	return s.Store.Contents(ctx, p, index)
 }
 
 func newFleet(t *testing.T, clusters ...string) *fleet {
@@ -141,11 +158,11 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 	}
 	real := clock.RealClock{}
 	selector := &selection.Selector{Discovery: d, Client: objects}
-	store := &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Selector: selector}
+	made := &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Selector: selector}
 	return []interface{ SetupWithManager(ctrl.Manager) error }{
 		&controller.Controller{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: real, Recorder: mgr.GetEventRecorder("test"),
-			Tracker: &consistency.Tracker{}, Snapshots: store, Validator: selector, Watches: selection.NewWatches(d, m, real),
+			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: selection.NewWatches(d, m, real),
 		},
 		&scheduler.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
 		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds},

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -48,7 +47,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), whenSpecChanges()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement(), whenSnapshotChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
 

@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -54,7 +53,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGoneOrDamaged()).
 		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
 

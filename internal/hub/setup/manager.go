@@ -1,8 +1,11 @@
 package setup
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
@@ -54,13 +57,28 @@ func Manager(config *rest.Config, options Options) (ctrl.Manager, error) {
 	if err := manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
-	if err := manager.AddReadyzCheck("ping", healthz.Ping); err != nil {
+	if err := manager.AddReadyzCheck("caches", synced(manager.GetCache())); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}
 	if err := addControllers(manager, options); err != nil {
 		return nil, err
 	}
 	return manager, nil
+}
+
+// probeTime is how long a readiness check may take; who asks waits a second by default.
+const probeTime = 500 * time.Millisecond
+
+// synced checks that the cache has read all that it is to hold: until then no controller works.
+func synced(c cache.Cache) healthz.Checker {
+	return func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), probeTime)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the hub's API server has not been read yet")
+		}
+		return nil
+	}
 }
 
 // Scheme knows the kinds that the hub reads and writes.

@@ -37,7 +37,7 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 			placementv1.AnnotationPartOf:           hash,
 			placementv1.AnnotationSnapshotSubindex: strconv.Itoa(sub),
 		})
-		if ok, err := s.createPart(ctx, o, hash); err != nil || !ok {
+		if ok, err := s.createPart(ctx, p, o, hash); err != nil || !ok {
 			return index, false, err
 		}
 	}
@@ -55,7 +55,8 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 	})
 	switch err := s.Client.Create(ctx, master); {
 	case apierrors.IsAlreadyExists(err):
-		return index, false, nil
+		_, err := s.there(ctx, p, master)
+		return index, false, err
 	case err != nil:
 		return index, false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, master.GetName(), err)
 	}
@@ -64,7 +65,7 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 
 // createPart creates a part of a revision, or finds that it was created earlier. ok is false where its name is taken by
 // a part of something else.
-func (s *Store) createPart(ctx context.Context, o placementv1.ResourceSnapshotObject, hash string) (ok bool, err error) {
+func (s *Store) createPart(ctx context.Context, p placementv1.PlacementObject, o placementv1.ResourceSnapshotObject, hash string) (ok bool, err error) {
 	err = s.Client.Create(ctx, o)
 	if err == nil {
 		return true, nil
@@ -72,18 +73,48 @@ func (s *Store) createPart(ctx context.Context, o placementv1.ResourceSnapshotOb
 	if !apierrors.IsAlreadyExists(err) {
 		return false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, o.GetName(), err)
 	}
+	there, err := s.there(ctx, p, o)
+	if there == nil || err != nil {
+		return false, err
+	}
+	return there.GetAnnotations()[placementv1.AnnotationPartOf] == hash && BelongsTo(there, p), nil
+}
+
+// there reads live the object that has the name of one that was to be made; nil if it is gone again. Without the labels
+// by which revisions are found it would be in the way for ever: if it is the placement's own, it gets them back, and else
+// the error names it.
+func (s *Store) there(ctx context.Context, p placementv1.PlacementObject, wanted placementv1.ResourceSnapshotObject) (*metav1.PartialObjectMetadata, error) {
 	kind, err := s.snapshotKind()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	there := &metav1.PartialObjectMetadata{}
 	there.SetGroupVersionKind(kind)
-	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
-		return false, fmt.Errorf("read %s %s, which exists already: %w", s.Kinds.ResourceSnapshot, o.GetName(), err)
+	switch err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), there); {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // none is an answer, not an error
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s, which exists already: %w", s.Kinds.ResourceSnapshot, wanted.GetName(), err)
 	}
-	annotations := there.GetAnnotations()
-	return annotations[placementv1.AnnotationPartOf] == hash && there.GetDeletionTimestamp().IsZero() &&
-		annotations[placementv1.AnnotationPlacementUID] == o.GetAnnotations()[placementv1.AnnotationPlacementUID], nil
+	stripped := false
+	before := there.DeepCopy()
+	for _, key := range []string{placementv1.LabelParentPlacement, placementv1.LabelResourceIndex} {
+		if value := wanted.GetLabels()[key]; there.Labels[key] != value {
+			metav1.SetMetaDataLabel(&there.ObjectMeta, key, value)
+			stripped = true
+		}
+	}
+	switch {
+	case !stripped:
+		return there, nil
+	case there.Annotations[placementv1.AnnotationPlacementUID] != string(p.GetUID()):
+		return nil, fmt.Errorf("%s %s was not made for this placement, and has the name that the next resource snapshot of %s is to have: delete it",
+			s.Kinds.ResourceSnapshot, there.Name, p.GetName())
+	}
+	if err := s.Client.Patch(ctx, there, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("give %s %s its labels back: %w", s.Kinds.ResourceSnapshot, there.Name, err)
+	}
+	return there, nil
 }
 
 // unfinished returns the index of a revision with this content that was begun and not finished; -1 where there is none.

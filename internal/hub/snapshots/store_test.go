@@ -310,6 +310,46 @@ func TestEarlierPlacement(t *testing.T) {
 	}
 }
 
+// TestStripped: a snapshot that lost a label by hand gets it back, and one of somebody else that is in the way is named.
+func TestStripped(t *testing.T) {
+	f := newFixture(t, "stripped")
+	f.selects("a", 900, 900)
+	f.ensure(f.store())
+	whole := f.names()
+	for _, key := range []string{placementv1.LabelParentPlacement, placementv1.LabelResourceIndex} {
+		for _, o := range f.all() {
+			before, ok := o.DeepCopyObject().(client.Object)
+			if !ok {
+				t.Fatalf("a copy of %s is no object", o.GetName())
+			}
+			delete(o.GetLabels(), key)
+			if err := f.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if index := f.ensure(f.store()); index != 0 {
+			t.Errorf("without label %s index %d was made", key, index)
+		}
+		if diff := cmp.Diff(whole, f.names()); diff != "" {
+			t.Errorf("after label %s was taken (-want +got):\n%s", key, diff)
+		}
+	}
+	stranger := &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "stripped-1-snapshot"}}
+	stranger.Spec.SelectedResources = []placementv1.ResourceContent{}
+	if err := f.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Delete(framework.CleanupContext(t), stranger); err != nil {
+			t.Error(err)
+		}
+	})
+	f.selects("b", 1)
+	if _, err := f.store().Ensure(t.Context(), f.p); err == nil || !strings.Contains(err.Error(), "stripped-1-snapshot was not made for this placement") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestVanishedKind: objects of a kind that the hub does not serve any more are not taken for gone.
 func TestVanishedKind(t *testing.T) {
 	f := newFixture(t, "vanished")

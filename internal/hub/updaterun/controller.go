@@ -13,6 +13,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
@@ -21,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -72,7 +72,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("updaterun-" + strings.ToLower(c.Kinds.Placement)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+		WithOptions(enqueue.Options(workers))
 	if err := c.watch(b).Complete(c); err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.UpdateRun, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
@@ -16,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,7 +36,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Kinds.NewResourceSnapshot(), c.toBindingsOnIt(), builder.WithPredicates(whenMade())).
 		Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(client.Object.GetName), builder.WithPredicates(whenMembershipChanges())).
 		Watches(&corev1.Namespace{}, c.toBindingsOf(clusterOfNamespace), builder.WithPredicates(whenMade())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)

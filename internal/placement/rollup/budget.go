@@ -3,9 +3,9 @@ package rollup
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 )
 
 const (
@@ -73,12 +73,12 @@ func (c *cluster) row(failures int) placementv1.PerClusterPlacementStatus {
 		Conditions:            slices.Clone(c.conditions),
 	}
 	for i := range row.Conditions {
-		row.Conditions[i].Message = cut(row.Conditions[i].Message, maxRowMessage)
+		row.Conditions[i].Message = placement.Cut(row.Conditions[i].Message, maxRowMessage)
 	}
 	if shown := min(len(c.failed), failures); shown > 0 {
 		row.FailedPlacements = slices.Clone(c.failed[:shown])
 		for i := range row.FailedPlacements {
-			row.FailedPlacements[i].Condition.Message = cut(row.FailedPlacements[i].Condition.Message, maxRowMessage)
+			row.FailedPlacements[i].Condition.Message = placement.Cut(row.FailedPlacements[i].Condition.Message, maxRowMessage)
 		}
 	}
 	return row
@@ -90,17 +90,4 @@ func size(v any) int {
 		panic("encode part of a placement's status: " + err.Error()) // our own types, which can be encoded
 	}
 	return len(encoded)
-}
-
-// cut shortens a message to n bytes, between two characters.
-func cut(message string, n int) string {
-	if len(message) <= n {
-		return message
-	}
-	const ellipsis = "…"
-	end := n - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + ellipsis
 }

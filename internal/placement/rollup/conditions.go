@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -31,7 +32,7 @@ var texts = map[string]text{
 	placementv1.ConditionOverridden: {
 		trueReason:     placementv1.ReasonNoOverrideSpecified,
 		trueMessage:    "No override rules are configured for the selected resources",
-		falseReason:    "OverriddenFailed",
+		falseReason:    placementv1.ReasonOverriddenFailed,
 		falseMessage:   "Failed to override resources in %d cluster(s)",
 		unknownReason:  placementv1.ReasonOverriddenPending,
 		unknownMessage: "There are still %d cluster(s) in the process of computing overrides",
@@ -92,7 +93,7 @@ func (r *rollup) conditions(observedIndex string) []metav1.Condition {
 // finish makes a condition that is still the same keep its transition time.
 func (r *rollup) finish(c metav1.Condition) metav1.Condition {
 	c.Type = r.Kinds.ConditionPrefix + c.Type
-	c.Message = cut(c.Message, maxConditionMessage)
+	c.Message = placement.Cut(c.Message, maxConditionMessage)
 	c.ObservedGeneration = r.generation
 	c.LastTransitionTime = metav1.NewTime(r.Now)
 	before := meta.FindStatusCondition(r.Placement.PlacementStatus().Conditions, c.Type)

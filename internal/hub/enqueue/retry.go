@@ -1,0 +1,26 @@
+package enqueue
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+// The delays after which a pass that failed is tried again: twice the last one each time, up to the longest. The library's
+// own limit, 1000 seconds, would leave an object alone for a quarter of an hour after the hub's API server is well again.
+// Nor is there a limit on all objects together, as the library has: it would make many failures wait for one another.
+const (
+	firstRetry = 5 * time.Millisecond
+	// LongestRetry is the longest that an object waits after a failure.
+	LongestRetry = 15 * time.Second
+)
+
+// Options are those of every controller of the hub: how many objects it looks at at once, and when it tries again.
+func Options(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, LongestRetry),
+	}
+}
