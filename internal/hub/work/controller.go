@@ -43,7 +43,6 @@ type Controller struct {
 	made     consistency.Awaited[types.NamespacedName] // Works that we made and that the cache has not shown yet
 	deleted  consistency.Awaited[types.UID]            // Works that we deleted and that the cache still has
 	lifted   consistency.Awaited[types.UID]            // Works that we let go and that the cache still has
-	edits    edits                                     // what tells manifests that we wrote from those that somebody else did
 }
 
 // Reconcile carries one binding.

@@ -53,7 +53,6 @@ func (c *Controller) seen() predicate.Predicate {
 			c.made.Remove(client.ObjectKeyFromObject(e.Object))
 			c.deleted.Remove(e.Object.GetUID())
 			c.lifted.Remove(e.Object.GetUID())
-			c.edits.forget(e.Object.GetUID())
 			c.Tracker.Forget(e.Object.GetUID())
 			return true
 		},
