@@ -39,13 +39,14 @@ func TestObserve(t *testing.T) {
 		member *clusterv1.MemberCluster
 		want   string
 	}{
-		"never heard of":      {silent, "member agent not online yet"},
-		"not joined":          {member("", "True", ""), "member agent not joined yet"},
-		"refused":             {member("False", "True", ""), "member agent not joined yet: joined or not"},
-		"health not known":    {member("True", "", ""), "health condition from member agent is not available"},
-		"healthy":             {member("True", "True", ""), ""},
-		"unhealthy":           {member("True", "False", clusterv1.ReasonUnhealthy), "unhealthy since 2026-01-02T12:00:00Z: readyz says no"},
-		"heartbeats are lost": {member("True", "Unknown", clusterv1.ReasonHeartbeatLost), "no recent heartbeat signals (last received at 2026-01-02T12:00:00Z)"},
+		"never heard of":         {silent, "member agent not online yet"},
+		"not joined":             {member("", "True", ""), "member agent not joined yet"},
+		"refused":                {member("False", "True", ""), "member agent not joined yet: joined or not"},
+		"health not known":       {member("True", "", ""), "health condition from member agent is not available"},
+		"healthy":                {member("True", "True", ""), ""},
+		"unhealthy":              {member("True", "False", clusterv1.ReasonUnhealthy), "unhealthy since 2026-01-02T12:00:00Z: readyz says no"},
+		"another cluster's sign": {member("Unknown", "True", ""), "member agent not joined yet: joined or not"},
+		"heartbeats are lost":    {member("Unknown", "Unknown", clusterv1.ReasonHeartbeatLost), "no recent heartbeat signals (last received at 2026-01-02T12:00:00Z)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
