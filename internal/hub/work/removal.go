@@ -79,7 +79,7 @@ func removalStatus(o observed) placementv1.ResourceBindingStatus {
 		o.binding.GetDeletionTimestamp().UTC().Format(time.RFC3339), o.binding.BindingSpec().TargetCluster)
 	for _, w := range o.works {
 		if removed := current(w, placementv1.ConditionRemoved); removed != nil && removed.Status == metav1.ConditionFalse {
-			message += fmt.Sprintf("; work object %s: %s", w.Name, cut(removed.Message))
+			message += fmt.Sprintf("; work object %s: %s", w.Name, placement.Quote(removed.Message))
 			break
 		}
 	}

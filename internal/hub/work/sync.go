@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -255,7 +256,7 @@ func explain(w *placementv1.Work, err error) (*problem, error) {
 		return failure("Work %s/%s: %v", w.Namespace, w.Name, err), wrapped
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), strings.Contains(err.Error(), "request is too large"):
-		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, cut(err.Error())), wrapped
+		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, placement.Quote(err.Error())), wrapped
 	default:
 		return nil, wrapped
 	}
