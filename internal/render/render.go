@@ -38,14 +38,8 @@ type Revision struct {
 func Works(t Target, r Revision) []*placementv1.Work {
 	works := make([]*placementv1.Work, 0, len(r.Parts))
 	for i, part := range r.Parts {
-		labels := map[string]string{
-			placementv1.LabelParentPlacement:     t.Placement.Name,
-			placementv1.LabelParentBinding:       t.Binding,
-			placementv1.LabelParentSnapshotIndex: r.Index,
-		}
-		if t.Placement.Namespace != "" {
-			labels[placementv1.LabelParentNamespace] = t.Placement.Namespace
-		}
+		labels := t.labels()
+		labels[placementv1.LabelParentSnapshotIndex] = r.Index
 		works = append(works, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
 			Name:      placement.WorkName(t.Placement, i),
 			Namespace: placement.MemberNamespace(t.Cluster),
@@ -77,6 +71,36 @@ func (t *Target) Belongs(w *placementv1.Work) bool {
 		w.Annotations[placementv1.AnnotationPlacementUID] == t.PlacementUID
 }
 
+// Made tells whether a Work in the target's namespace was made for the target, even if somebody has taken off labels that say
+// so.
+func (t *Target) Made(w metav1.Object) bool {
+	binding, labelled := w.GetLabels()[placementv1.LabelParentBinding]
+	return w.GetAnnotations()[placementv1.AnnotationPlacementUID] == t.PlacementUID && (!labelled || binding == t.Binding)
+}
+
+// Label puts on a Work the labels by which the target's are found, and tells whether one was missing.
+func (t *Target) Label(w metav1.Object) (missing bool) {
+	find := t.labels()
+	if includes(w.GetLabels(), find) {
+		return false
+	}
+	all := maps.Clone(w.GetLabels())
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, find)
+	w.SetLabels(all)
+	return true
+}
+
+func (t *Target) labels() map[string]string {
+	labels := map[string]string{placementv1.LabelParentPlacement: t.Placement.Name, placementv1.LabelParentBinding: t.Binding}
+	if t.Placement.Namespace != "" {
+		labels[placementv1.LabelParentNamespace] = t.Placement.Namespace
+	}
+	return labels
+}
+
 // Same tells whether an existing Work is what is wanted, its manifests included: nobody has changed them since they were
 // written. Labels and annotations that others have put on it do not matter; that its removal was once confirmed does.
 func Same(existing, wanted *placementv1.Work) bool {
@@ -93,6 +117,29 @@ func Same(existing, wanted *placementv1.Work) bool {
 // AsWritten tells whether the spec of a Work is the one that was last written by the hub, by its generation alone.
 func AsWritten(w *placementv1.Work) bool {
 	return w.Annotations[placementv1.AnnotationWrittenGeneration] == generation(w.Generation)
+}
+
+// Carried returns the Works that carry one resource snapshot to the target, all of its parts; nil where those that are
+// there, given by name, do not agree on one.
+func Carried(t Target, works map[string]*placementv1.Work) []*placementv1.Work {
+	first := works[placement.WorkName(t.Placement, 0)]
+	if first == nil || !t.Belongs(first) {
+		return nil
+	}
+	count, err := strconv.Atoi(first.Annotations[placementv1.AnnotationWorkCount])
+	if err != nil || count < 1 {
+		return nil
+	}
+	all := []*placementv1.Work{first}
+	for i := 1; i < count; i++ {
+		w := works[placement.WorkName(t.Placement, i)]
+		if w == nil || !t.Belongs(w) || w.Annotations[placementv1.AnnotationWorkCount] != first.Annotations[placementv1.AnnotationWorkCount] ||
+			w.Labels[placementv1.LabelParentSnapshotIndex] != first.Labels[placementv1.LabelParentSnapshotIndex] {
+			return nil
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // MarkWritten says on a Work, as an API server returned it, that its spec is the one that was last written by the hub.

@@ -170,6 +170,24 @@ func selected(cluster string) placementv1.ClusterDecision {
 		Reason: fmt.Sprintf("Successfully scheduled resources for placement in %q: picked by scheduling policy", cluster)}
 }
 
+// Bindings that were given up are told apart by whether their cluster is there: those to clusters that are gone can go.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	given := func(c string) placementv1.BindingObject { return existing(c, placementv1.BindingStateUnscheduled, nil) }
+	bindings := []placementv1.BindingObject{given("a"), given("b"), existing("c", placementv1.BindingStateBound, nil),
+		existing("d", placementv1.BindingStateUnscheduled, func(b *placementv1.ClusterResourceBinding) {
+			b.Annotations[placementv1.AnnotationPlacementUID] = "uid-earlier"
+		})}
+	changes := Bind(owner, NewFleet([]Cluster{{Name: "a", Leaving: true}}), Result{}, bindings, newBinding)
+	var gone []string
+	for _, b := range changes.Gone {
+		gone = append(gone, b.BindingSpec().TargetCluster)
+	}
+	if diff := cmp.Diff([]string{"b"}, gone); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
+	}
+}
+
 func TestBind(t *testing.T) {
 	t.Parallel()
 	const scheduled, bound, unscheduled = placementv1.BindingStateScheduled, placementv1.BindingStateBound, placementv1.BindingStateUnscheduled
