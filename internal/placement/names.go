@@ -2,7 +2,7 @@ package placement
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base32"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +16,18 @@ func MemberNamespace(cluster string) string { return placementv1.MemberNamespace
 // PolicySnapshotName names the policy snapshot with an index.
 func PolicySnapshotName(placement string, index int) string {
 	return fmt.Sprintf("%s-%d", placement, index)
+}
+
+// PolicySnapshotPlacement reads the placement's name back from the name of a policy snapshot; it is empty where that is none.
+func PolicySnapshotPlacement(name string) string {
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 0 {
+		return ""
+	}
+	if index, err := strconv.Atoi(name[dash+1:]); err != nil || PolicySnapshotName(name[:dash], index) != name {
+		return ""
+	}
+	return name[:dash]
 }
 
 // ResourceSnapshotName names the master object of the resource snapshot with an index.
@@ -42,11 +54,14 @@ func ResourceSnapshotPartName(placement string, index, sub int) string {
 }
 
 // BindingName names the binding of a placement to a cluster. It is the same for the same pair, so that a hub that
-// crashed never makes a second one.
+// crashed never makes a second one. Its last part alone tells clusters apart whose names begin alike: it has 40 bits.
 func BindingName(k Key, cluster string) string {
 	sum := sha256.Sum256([]byte(k.String() + "\x00" + cluster))
-	return fmt.Sprintf("%s-%s-%s", truncate(k.Name, 26), truncate(cluster, 27), hex.EncodeToString(sum[:4]))
+	return fmt.Sprintf("%s-%s-%s", truncate(k.Name, 26), truncate(cluster, 27), inName.EncodeToString(sum[:5]))
 }
+
+// inName writes bytes with characters that a name may have, five bits with each.
+var inName = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
 // WorkName names the Work that carries one part of a snapshot: 0 is the master, part n has the subindex n-1.
 func WorkName(k Key, part int) string {

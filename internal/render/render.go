@@ -38,14 +38,8 @@ type Revision struct {
 func Works(t Target, r Revision) []*placementv1.Work {
 	works := make([]*placementv1.Work, 0, len(r.Parts))
 	for i, part := range r.Parts {
-		labels := map[string]string{
-			placementv1.LabelParentPlacement:     t.Placement.Name,
-			placementv1.LabelParentBinding:       t.Binding,
-			placementv1.LabelParentSnapshotIndex: r.Index,
-		}
-		if t.Placement.Namespace != "" {
-			labels[placementv1.LabelParentNamespace] = t.Placement.Namespace
-		}
+		labels := t.labels()
+		labels[placementv1.LabelParentSnapshotIndex] = r.Index
 		works = append(works, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
 			Name:      placement.WorkName(t.Placement, i),
 			Namespace: placement.MemberNamespace(t.Cluster),
@@ -55,6 +49,7 @@ func Works(t Target, r Revision) []*placementv1.Work {
 				placementv1.AnnotationParentSnapshotName: part,
 				placementv1.AnnotationWorkCount:          strconv.Itoa(len(r.Parts)),
 				placementv1.AnnotationContentHash:        contentHash(r, i),
+				placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
 			},
 			Finalizers: []string{placementv1.FinalizerWorkCleanup},
 		}})
@@ -76,19 +71,98 @@ func (t *Target) Belongs(w *placementv1.Work) bool {
 		w.Annotations[placementv1.AnnotationPlacementUID] == t.PlacementUID
 }
 
-// Same tells whether an existing Work is what is wanted, its manifests included. Labels and annotations that others have
-// put on it do not matter; that its removal was once confirmed does.
+// Made tells whether a Work in the target's namespace was made for the target, even if somebody has taken off labels that say
+// so.
+func (t *Target) Made(w metav1.Object) bool {
+	binding, labelled := w.GetLabels()[placementv1.LabelParentBinding]
+	return w.GetAnnotations()[placementv1.AnnotationPlacementUID] == t.PlacementUID && (!labelled || binding == t.Binding)
+}
+
+// Label puts on a Work the labels by which the target's are found, and tells whether one was missing.
+func (t *Target) Label(w metav1.Object) (missing bool) {
+	find := t.labels()
+	if includes(w.GetLabels(), find) {
+		return false
+	}
+	all := maps.Clone(w.GetLabels())
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, find)
+	w.SetLabels(all)
+	return true
+}
+
+func (t *Target) labels() map[string]string {
+	labels := map[string]string{placementv1.LabelParentPlacement: t.Placement.Name, placementv1.LabelParentBinding: t.Binding}
+	if t.Placement.Namespace != "" {
+		labels[placementv1.LabelParentNamespace] = t.Placement.Namespace
+	}
+	return labels
+}
+
+// Same tells whether an existing Work is what is wanted, its manifests included: nobody has changed them since they were
+// written. Labels and annotations that others have put on it do not matter; that its removal was once confirmed does.
 func Same(existing, wanted *placementv1.Work) bool {
+	if !AsWritten(existing) {
+		return false
+	}
 	if _, confirmed := existing.Annotations[placementv1.AnnotationRemovalConfirmed]; confirmed {
 		return false
 	}
-	return includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations) &&
+	return includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations, placementv1.AnnotationWrittenGeneration) &&
 		slices.Contains(existing.Finalizers, placementv1.FinalizerWorkCleanup)
 }
 
-func includes(all, some map[string]string) bool {
+// AsWritten tells whether the spec of a Work is the one that was last written by the hub, by its generation alone.
+func AsWritten(w *placementv1.Work) bool {
+	return w.Annotations[placementv1.AnnotationWrittenGeneration] == generation(w.Generation)
+}
+
+// Carried returns the Works that carry one resource snapshot to the target, all of its parts; nil where those that are
+// there, given by name, do not agree on one.
+func Carried(t Target, works map[string]*placementv1.Work) []*placementv1.Work {
+	first := works[placement.WorkName(t.Placement, 0)]
+	if first == nil || !t.Belongs(first) {
+		return nil
+	}
+	count, err := strconv.Atoi(first.Annotations[placementv1.AnnotationWorkCount])
+	if err != nil || count < 1 {
+		return nil
+	}
+	all := []*placementv1.Work{first}
+	for i := 1; i < count; i++ {
+		w := works[placement.WorkName(t.Placement, i)]
+		if w == nil || !t.Belongs(w) || w.Annotations[placementv1.AnnotationWorkCount] != first.Annotations[placementv1.AnnotationWorkCount] ||
+			w.Labels[placementv1.LabelParentSnapshotIndex] != first.Labels[placementv1.LabelParentSnapshotIndex] {
+			return nil
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// MarkWritten says on a Work, as an API server returned it, that its spec is the one that was last written by the hub.
+func MarkWritten(w *placementv1.Work) {
+	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationWrittenGeneration, generation(w.Generation))
+}
+
+func generation(n int64) string { return strconv.FormatInt(n, 10) }
+
+// next is the generation that an existing Work will most likely have when it is made what is wanted. The API server counts
+// it up where the spec changes, which nobody can tell without the manifests.
+func next(existing, wanted *placementv1.Work) int64 {
+	const hash = placementv1.AnnotationContentHash
+	_, marked := existing.Annotations[placementv1.AnnotationWrittenGeneration]
+	if existing.Annotations[hash] == wanted.Annotations[hash] && (AsWritten(existing) || !marked) {
+		return existing.Generation
+	}
+	return existing.Generation + 1
+}
+
+func includes(all, some map[string]string, but ...string) bool {
 	for k, v := range some {
-		if got, ok := all[k]; !ok || got != v {
+		if got, ok := all[k]; (!ok || got != v) && !slices.Contains(but, k) {
 			return false
 		}
 	}
@@ -96,7 +170,7 @@ func includes(all, some map[string]string) bool {
 }
 
 // Onto returns the Work to write so that the existing one becomes what is wanted. It carries the version that it was
-// decided on, and none of the status.
+// decided on, none of the status, and the generation that it will most likely have: see MarkWritten.
 func Onto(existing, wanted *placementv1.Work) *placementv1.Work {
 	w := &placementv1.Work{ObjectMeta: *existing.ObjectMeta.DeepCopy(), Spec: wanted.Spec}
 	if w.Labels == nil {
@@ -107,6 +181,7 @@ func Onto(existing, wanted *placementv1.Work) *placementv1.Work {
 	}
 	maps.Copy(w.Labels, wanted.Labels)
 	maps.Copy(w.Annotations, wanted.Annotations)
+	w.Annotations[placementv1.AnnotationWrittenGeneration] = generation(next(existing, wanted))
 	delete(w.Annotations, placementv1.AnnotationRemovalConfirmed)
 	if !slices.Contains(w.Finalizers, placementv1.FinalizerWorkCleanup) {
 		w.Finalizers = append(w.Finalizers, placementv1.FinalizerWorkCleanup)

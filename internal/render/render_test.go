@@ -28,6 +28,7 @@ func TestWorks(t *testing.T) {
 				"fleetwright.io/placement-uid":                      "uid",
 				"fleetwright.io/work-count":                         "2",
 				"fleetwright.io/content-hash":                       hash,
+				"fleetwright.io/written-generation":                 "1",
 				"kubernetes-fleet.io/parent-resource-snapshot-name": part,
 			},
 		}}
@@ -53,7 +54,12 @@ func TestSame(t *testing.T) {
 		change func(*placementv1.Work)
 		want   bool
 	}{
-		"as it was made": {func(*placementv1.Work) {}, true},
+		"as it was made":                  {func(*placementv1.Work) {}, true},
+		"with manifests of others":        {func(w *placementv1.Work) { w.Generation = 3 }, false},
+		"with manifests from another hub": {func(w *placementv1.Work) { w.Generation = 1 }, false},
+		"without its generation": {func(w *placementv1.Work) {
+			delete(w.Annotations, placementv1.AnnotationWrittenGeneration)
+		}, false},
 		"with labels and annotations of others": {func(w *placementv1.Work) {
 			w.Labels["theirs"], w.Annotations["theirs"] = "x", "y"
 		}, true},
@@ -75,6 +81,7 @@ func TestSame(t *testing.T) {
 			t.Parallel()
 			there, wanted := Works(target, r)[0], Works(target, r)[0]
 			there.UID, there.ResourceVersion, there.Generation = "uid-w", "7", 2
+			MarkWritten(there)
 			there.Status.Conditions = []metav1.Condition{{Type: "Applied"}}
 			tc.change(there)
 			if got := Same(there, wanted); got != tc.want {
@@ -82,11 +89,40 @@ func TestSame(t *testing.T) {
 			}
 			Fill(wanted, []placementv1.ResourceContent{{RawExtension: runtime.RawExtension{Raw: []byte(`{}`)}}})
 			onto := Onto(there, wanted)
+			MarkWritten(onto) // as whoever writes it does
 			if !Same(onto, wanted) || len(onto.Spec.Workload.Manifests) != 1 {
 				t.Errorf("written over the existing one, it is not what is wanted: %+v", onto)
 			}
 			if onto.UID != "uid-w" || onto.ResourceVersion != "7" || len(onto.Status.Conditions) > 0 {
 				t.Errorf("what is written is not a change of the existing one alone: %+v", onto)
+			}
+		})
+	}
+}
+
+// What is written carries the generation that it will have as far as that can be told, so that it is written once.
+func TestGenerationToCome(t *testing.T) {
+	t.Parallel()
+	r := Revision{Index: "3", Hash: "hash", Parts: []string{"app-3-snapshot"}}
+	for name, tc := range map[string]struct {
+		change func(*placementv1.Work)
+		want   string
+	}{
+		"a label is missing": {func(w *placementv1.Work) { w.Labels = nil }, "7"},
+		"another content":    {func(w *placementv1.Work) { w.Annotations[placementv1.AnnotationContentHash] = "x" }, "8"},
+		"edited by hand":     {func(w *placementv1.Work) { w.Generation = 8 }, "9"},
+		"never marked": {func(w *placementv1.Work) {
+			delete(w.Annotations, placementv1.AnnotationWrittenGeneration)
+		}, "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			there := Works(target, r)[0]
+			there.Generation = 7
+			MarkWritten(there)
+			tc.change(there)
+			if got := Onto(there, Works(target, r)[0]).Annotations[placementv1.AnnotationWrittenGeneration]; got != tc.want {
+				t.Errorf("generation %s, want %s", got, tc.want)
 			}
 		})
 	}

@@ -62,6 +62,8 @@ func (o *Owner) Holders(bindings []placementv1.BindingObject) sets.Set[string] {
 type Changes struct {
 	// Create are bindings to be made; Update are copies of existing ones, changed.
 	Create, Update []placementv1.BindingObject
+	// Gone are bindings, given up already, to clusters that the fleet does not know any more.
+	Gone []placementv1.BindingObject
 	// Waiting says, for each chosen cluster that cannot be given a binding yet, what for.
 	Waiting []string
 }
@@ -95,6 +97,10 @@ func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObj
 	for _, b := range bindings {
 		cluster := b.BindingSpec().TargetCluster
 		if !o.owns(b) || !b.GetDeletionTimestamp().IsZero() || (chosen.Has(cluster) && kept[cluster] == b) {
+			continue
+		}
+		if b.BindingSpec().State == placementv1.BindingStateUnscheduled && fleet.Cluster(cluster) == nil {
+			changes.Gone = append(changes.Gone, b)
 			continue
 		}
 		reason := result.refused(cluster)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,16 +77,18 @@ func disconnected(m *clusterv1.MemberCluster) string {
 		return "member agent not online yet"
 	}
 	agent := m.Status.AgentStatus[i]
+	healthy := meta.FindStatusCondition(agent.Conditions, clusterv1.ConditionHealthy)
+	if healthy != nil && healthy.Reason == clusterv1.ReasonHeartbeatLost { // whether it has joined is not known then
+		return fmt.Sprintf("no recent heartbeat signals (last received at %s)", moment(agent.LastReceivedHeartbeat))
+	}
 	if joined := meta.FindStatusCondition(m.Status.Conditions, clusterv1.ConditionJoined); joined == nil || joined.Status != metav1.ConditionTrue {
 		return "member agent not joined yet" + detail(joined)
 	}
-	switch healthy := meta.FindStatusCondition(agent.Conditions, clusterv1.ConditionHealthy); {
+	switch {
 	case healthy == nil:
 		return "health condition from member agent is not available"
 	case healthy.Status == metav1.ConditionTrue:
 		return ""
-	case healthy.Reason == clusterv1.ReasonHeartbeatLost:
-		return fmt.Sprintf("no recent heartbeat signals (last received at %s)", moment(agent.LastReceivedHeartbeat))
 	default:
 		return fmt.Sprintf("unhealthy since %s%s", moment(healthy.LastTransitionTime), detail(healthy))
 	}
@@ -97,5 +100,5 @@ func detail(c *metav1.Condition) string {
 	if c == nil || c.Message == "" {
 		return ""
 	}
-	return ": " + c.Message
+	return ": " + placement.Quote(c.Message)
 }

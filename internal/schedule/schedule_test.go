@@ -39,13 +39,14 @@ func TestObserve(t *testing.T) {
 		member *clusterv1.MemberCluster
 		want   string
 	}{
-		"never heard of":      {silent, "member agent not online yet"},
-		"not joined":          {member("", "True", ""), "member agent not joined yet"},
-		"refused":             {member("False", "True", ""), "member agent not joined yet: joined or not"},
-		"health not known":    {member("True", "", ""), "health condition from member agent is not available"},
-		"healthy":             {member("True", "True", ""), ""},
-		"unhealthy":           {member("True", "False", clusterv1.ReasonUnhealthy), "unhealthy since 2026-01-02T12:00:00Z: readyz says no"},
-		"heartbeats are lost": {member("True", "Unknown", clusterv1.ReasonHeartbeatLost), "no recent heartbeat signals (last received at 2026-01-02T12:00:00Z)"},
+		"never heard of":         {silent, "member agent not online yet"},
+		"not joined":             {member("", "True", ""), "member agent not joined yet"},
+		"refused":                {member("False", "True", ""), "member agent not joined yet: joined or not"},
+		"health not known":       {member("True", "", ""), "health condition from member agent is not available"},
+		"healthy":                {member("True", "True", ""), ""},
+		"unhealthy":              {member("True", "False", clusterv1.ReasonUnhealthy), "unhealthy since 2026-01-02T12:00:00Z: readyz says no"},
+		"another cluster's sign": {member("Unknown", "True", ""), "member agent not joined yet: joined or not"},
+		"heartbeats are lost":    {member("Unknown", "Unknown", clusterv1.ReasonHeartbeatLost), "no recent heartbeat signals (last received at 2026-01-02T12:00:00Z)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +168,24 @@ func existing(cluster string, state placementv1.BindingState, change func(*place
 func selected(cluster string) placementv1.ClusterDecision {
 	return placementv1.ClusterDecision{ClusterName: cluster, Selected: true,
 		Reason: fmt.Sprintf("Successfully scheduled resources for placement in %q: picked by scheduling policy", cluster)}
+}
+
+// Bindings that were given up are told apart by whether their cluster is there: those to clusters that are gone can go.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	given := func(c string) placementv1.BindingObject { return existing(c, placementv1.BindingStateUnscheduled, nil) }
+	bindings := []placementv1.BindingObject{given("a"), given("b"), existing("c", placementv1.BindingStateBound, nil),
+		existing("d", placementv1.BindingStateUnscheduled, func(b *placementv1.ClusterResourceBinding) {
+			b.Annotations[placementv1.AnnotationPlacementUID] = "uid-earlier"
+		})}
+	changes := Bind(owner, NewFleet([]Cluster{{Name: "a", Leaving: true}}), Result{}, bindings, newBinding)
+	var gone []string
+	for _, b := range changes.Gone {
+		gone = append(gone, b.BindingSpec().TargetCluster)
+	}
+	if diff := cmp.Diff([]string{"b"}, gone); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
+	}
 }
 
 func TestBind(t *testing.T) {

@@ -67,6 +67,9 @@ const (
 	// AnnotationContentHash is, on a Work, a hash of all that its manifests were rendered from: while it is as it should
 	// be, the manifests are, and nobody needs to read them.
 	AnnotationContentHash = "fleetwright.io/content-hash"
+	// AnnotationWrittenGeneration is, on a Work, the metadata.generation that its spec has as the hub wrote it. One of another
+	// generation was changed by somebody else: it is written again, and what is said of it until then does not count.
+	AnnotationWrittenGeneration = "fleetwright.io/written-generation"
 	// AnnotationClusterUID is, on a binding, the UID of the MemberCluster it was made for, so that a cluster that left and
 	// joined again under its name starts anew, with whatever its placement's strategy says about newcomers.
 	AnnotationClusterUID = "fleetwright.io/member-cluster-uid"

@@ -45,7 +45,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rolling-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
-		Watches(c.Kinds.NewBinding(), enqueue.Placement(), whenSpecChanges()).
+		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenBindingChanges()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement(), whenSnapshotChanges()).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
@@ -54,13 +54,17 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile moves one placement forward.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	p := c.Kinds.NewPlacement()
-	if err := c.Client.Get(ctx, request.NamespacedName, p); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := c.Client.Get(ctx, request.NamespacedName, p)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read placement %s: %w", request.NamespacedName, err)
 	}
 	if !p.GetDeletionTimestamp().IsZero() || p.PlacementSpec().IsExternal() {
 		return ctrl.Result{}, nil
 	}
-	err := c.roll(ctx, request.NamespacedName, p)
+	err = c.roll(ctx, request.NamespacedName, p)
 	if apierrors.IsConflict(err) || errors.Is(err, errGone) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil

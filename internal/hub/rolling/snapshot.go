@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
@@ -56,6 +57,16 @@ func latestComplete(key placement.Key, uid types.UID, snapshots []placementv1.Re
 // whenSpecChanges lets no status pass.
 func whenSpecChanges() builder.Predicates {
 	return builder.WithPredicates(predicate.GenerationChangedPredicate{})
+}
+
+// whenBindingChanges lets no status pass, and drops what is known of a binding that is gone.
+func (c *Controller) whenBindingChanges() builder.Predicates {
+	return builder.WithPredicates(predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			c.tracker.Forget(e.Object.GetUID())
+			return true
+		},
+	})
 }
 
 // whenSnapshotChanges lets pass what can make another snapshot the latest one, or make it whole.

@@ -16,7 +16,6 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -41,12 +40,14 @@ type Controller struct {
 	Kinds  *placement.Kinds
 	Clock  clock.PassiveClock
 
+	live    client.Reader // asks the API server
 	tracker consistency.Tracker
 	made    consistency.Awaited[types.NamespacedName] // bindings that we made and that the cache has not shown yet
 }
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	c.live = mgr.GetAPIReader()
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduler-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
@@ -60,8 +61,12 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile schedules one placement.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	p := c.Kinds.NewPlacement()
-	if err := c.Client.Get(ctx, request.NamespacedName, p); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := c.Client.Get(ctx, request.NamespacedName, p)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read placement %s: %w", request.NamespacedName, err)
 	}
 	if !p.GetDeletionTimestamp().IsZero() {
 		return ctrl.Result{}, nil // its bindings are deleted by whoever deletes the placement
@@ -71,7 +76,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // the first snapshot of the policy brings the next pass
 	}
 	owner := schedule.Owner{Key: request.NamespacedName, UID: p.GetUID(), Created: p.GetCreationTimestamp(), PolicySnapshot: policy.GetName()}
-	err = c.schedule(ctx, owner, policy)
+	err = c.schedule(ctx, owner, policy, p.PlacementSpec().IsExternal())
 	if isStale(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
@@ -79,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy placementv1.PolicySnapshotObject) error {
+func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy placementv1.PolicySnapshotObject, external bool) error {
 	start, key := c.Clock.Now(), owner.Key
 	fleet, err := c.fleet(ctx)
 	if err != nil {
@@ -100,12 +105,18 @@ func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy 
 		return fmt.Errorf("schedule placement %s: %w", key, err)
 	}
 	changes := schedule.Bind(owner, fleet, result, bindings, c.Kinds.NewBinding)
-	if err := c.write(ctx, changes); err != nil {
+	obstructions, err := c.write(ctx, changes)
+	if err != nil {
 		cycles.WithLabelValues("true").Observe(milliseconds(c.Clock.Since(start)))
 		return err
 	}
+	if external {
+		if err := c.clear(ctx, changes.Gone); err != nil {
+			return err
+		}
+	}
 	// Only now, so that a placement that is said to be scheduled has its bindings.
-	if err := c.report(ctx, policy, result, changes.Waiting); err != nil {
+	if err := c.report(ctx, policy, result, changes.Waiting, obstructions); err != nil {
 		return err
 	}
 	cycles.WithLabelValues("false").Observe(milliseconds(c.Clock.Since(start)))
@@ -167,50 +178,6 @@ func (c *Controller) fleet(ctx context.Context) (schedule.Fleet, error) {
 		clusters = append(clusters, schedule.Observe(&members.Items[i]))
 	}
 	return schedule.NewFleet(clusters), nil
-}
-
-// write makes and changes bindings, several at once. Their names follow from placement and cluster, and changes carry
-// the version they were decided on, so that neither is done twice or to something else.
-func (c *Controller) write(ctx context.Context, changes schedule.Changes) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for _, b := range changes.Create {
-		group.Go(func() error {
-			if err := c.create(ctx, b); err != nil {
-				return fmt.Errorf("create the binding of placement %s to cluster %s: %w",
-					b.GetLabels()[placementv1.LabelParentPlacement], b.BindingSpec().TargetCluster, err)
-			}
-			return nil
-		})
-	}
-	for _, b := range changes.Update {
-		group.Go(func() error {
-			err := c.Client.Update(ctx, b)
-			if apierrors.IsNotFound(err) {
-				err = errStale
-			}
-			if err != nil {
-				return fmt.Errorf("update binding %s: %w", b.GetName(), err)
-			}
-			c.tracker.Wrote(b)
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// create makes a binding, unless the cache has yet to show that we did.
-func (c *Controller) create(ctx context.Context, b placementv1.BindingObject) error {
-	key := client.ObjectKeyFromObject(b)
-	if c.made.Has(key, c.Clock.Now()) {
-		return errStale
-	}
-	c.made.Add(key, c.Clock.Now())
-	if err := c.Client.Create(ctx, b); err != nil {
-		c.made.Remove(key)
-		return err
-	}
-	return nil
 }
 
 // behind tells whether the cache has yet to show something that we wrote.

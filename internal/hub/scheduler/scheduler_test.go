@@ -9,8 +9,10 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -213,5 +215,93 @@ func TestDamagedBinding(t *testing.T) {
 	f.awaitBinding("b", scheduled)
 	if got := f.Writes.Take(); got["update *v1.ClusterResourceBinding"] > 0 {
 		t.Errorf("a whole binding is written again: %v", got)
+	}
+}
+
+// A binding that somebody deletes is made again on the snapshot that its Works carry, if they agree on one.
+func TestDeletedBindingGoesOn(t *testing.T) {
+	f := newFixture(t, "a", "b", "c")
+	f.awaitScheduled(0, 3)
+	works := func(short string, binding string, indexes ...int) {
+		t.Helper()
+		namespace := placement.MemberNamespace(f.Cluster(short))
+		f.Make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		for i, index := range indexes {
+			w := &placementv1.Work{ObjectMeta: f.Owned(placement.WorkName(placement.Key{Name: f.Name}, i))}
+			w.Namespace = namespace
+			w.Labels[placementv1.LabelParentBinding] = binding
+			w.Labels[placementv1.LabelParentSnapshotIndex] = fmt.Sprint(index)
+			w.Annotations[placementv1.AnnotationWorkCount] = fmt.Sprint(len(indexes))
+			w.Annotations[placementv1.AnnotationParentSnapshotName] = placement.ResourceSnapshotName(f.Name, index)
+			f.Make(w)
+			t.Cleanup(func() { f.Erase(w) })
+		}
+	}
+	works("a", f.binding("a").Name, 3, 3)
+	works("b", f.binding("b").Name, 3, 2) // on the way from one to the other
+	works("c", "another-binding", 3)
+	snapshots := map[string]string{"a": f.Name + "-3-snapshot", "b": "", "c": ""}
+	for short, snapshot := range snapshots {
+		before := f.awaitBinding(short, scheduled)
+		f.Erase(before.DeepCopy())
+		after := f.binding(short)
+		framework.Await(t, f, after, "is made again", func(b *placementv1.ClusterResourceBinding) bool { return b.UID != before.UID })
+		want := scheduled
+		if snapshot != "" {
+			want = bound
+		}
+		if after.Spec.State != want || after.Spec.ResourceSnapshotName != snapshot {
+			t.Errorf("the binding of %s is %s on %q, want %s on %q", short, after.Spec.State, after.Spec.ResourceSnapshotName, want, snapshot)
+		}
+	}
+}
+
+// Where what is in a binding's place is another one, that is said, and not tried for ever; one that is relabelled is ours.
+func TestBindingInTheWay(t *testing.T) {
+	f := newFixture(t, "a")
+	f.awaitScheduled(0, 1)
+	b := f.awaitBinding("a", scheduled)
+	f.Change(b.DeepCopy(), `{"metadata":{"labels":{"`+placementv1.LabelParentPlacement+`":"other"}}}`)
+	framework.Await(t, f, b, "has its label again", func(b *placementv1.ClusterResourceBinding) bool {
+		return b.Labels[placementv1.LabelParentPlacement] == f.Name
+	})
+	f.Change(b.DeepCopy(), `{"metadata":{"labels":{"`+placementv1.LabelParentPlacement+`":"other"},"annotations":{"`+placementv1.AnnotationPlacementUID+`":"x"}}}`)
+	policy := f.awaitScheduled(0, -1)
+	c := meta.FindStatusCondition(policy.Status.Conditions, placementv1.ConditionScheduled)
+	for _, part := range []string{b.Name, f.Cluster("a"), "other", "delete it"} {
+		if !strings.Contains(c.Message, part) {
+			t.Errorf("message %q does not say %s", c.Message, part)
+		}
+	}
+	f.join("b") // once that is done, all that came before is
+	f.awaitBinding("b", scheduled)
+	if got := f.Writes.Take()["create *v1.ClusterResourceBinding"]; got > 6 {
+		t.Errorf("%d bindings were made, want the other one alone, and at most a few tries", got)
+	}
+	f.Erase(b.DeepCopy())
+	framework.Await(t, f, f.binding("a"), "is made again", func(after *placementv1.ClusterResourceBinding) bool { return after.UID != b.UID })
+	f.awaitScheduled(0, 2)
+}
+
+// A cluster that is gone leaves no binding behind, where update runs move the placement too. One that merely leaves, does.
+func TestGoneClusterLeavesNoBinding(t *testing.T) {
+	f := newFixture(t, "a", "b")
+	p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
+	f.Change(p, `{"spec":{"strategy":{"type":"External"}}}`)
+	f.awaitScheduled(0, 2)
+	for _, short := range []string{"a", "b"} {
+		f.bound(short, f.Name+"-0-snapshot")
+		if err := f.Delete(t.Context(), f.member(short)); err != nil {
+			t.Fatal(err)
+		}
+		f.awaitBinding(short, unscheduled)
+	}
+	f.LetGo(f.member("a"))
+	b := f.binding("a")
+	framework.Await(t, f, b, "is deleted", func(b *placementv1.ClusterResourceBinding) bool { return !b.DeletionTimestamp.IsZero() })
+	f.join("c") // once that is done, all that came before is
+	f.awaitBinding("c", scheduled)
+	if b := f.awaitBinding("b", unscheduled); !b.DeletionTimestamp.IsZero() {
+		t.Error("the binding of a cluster that has not left yet is deleted")
 	}
 }

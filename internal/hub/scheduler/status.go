@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +15,10 @@ import (
 )
 
 // report says on the policy snapshot what was decided, if it does not say so already.
-func (c *Controller) report(ctx context.Context, policy placementv1.PolicySnapshotObject, result schedule.Result, waiting []string) error {
-	if len(waiting) > 0 && isScheduled(policy) {
+func (c *Controller) report(ctx context.Context, policy placementv1.PolicySnapshotObject, result schedule.Result, waiting, obstructions []string) error {
+	if len(obstructions) > 0 {
+		waiting = slices.Concat(obstructions, waiting)
+	} else if len(waiting) > 0 && isScheduled(policy) {
 		return nil // what it says was true and will be again when the binding in the way is gone
 	}
 	status := policy.PolicySnapshotStatus()

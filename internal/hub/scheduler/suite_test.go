@@ -65,7 +65,11 @@ func (f *fixture) health(short string, status metav1.ConditionStatus, reason str
 		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 			return err
 		}
-		meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonJoined})
+		joined := metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonJoined}
+		if reason == clusterv1.ReasonHeartbeatLost { // as the hub writes it
+			joined.Status, joined.Reason, joined.Message = metav1.ConditionUnknown, clusterv1.ReasonJoinStateUnknown, "no sign of life"
+		}
+		meta.SetStatusCondition(&m.Status.Conditions, joined)
 		if len(m.Status.AgentStatus) == 0 {
 			m.Status.AgentStatus = []clusterv1.AgentStatus{{Type: clusterv1.MemberAgent}}
 		}

@@ -67,7 +67,8 @@ func (c *Controller) whenGoneOrDamaged() builder.Predicates {
 	})
 }
 
-// damaged tells whether a binding has lost something that the scheduler put there.
+// damaged tells whether a binding has lost something that the scheduler put there, or was given up, which its own hand does
+// too: where its cluster is gone, there is a next step to it.
 func damaged(before, after placementv1.BindingObject) bool {
 	if !after.GetDeletionTimestamp().IsZero() {
 		return false

@@ -30,9 +30,14 @@ type contents struct {
 	clock  clock.Clock
 
 	flight singleflight.Group
+	filled chan struct{} // holds one where something is kept that run has not been told of
 	mu     sync.Mutex
 	kept   map[types.UID]*keptContent
 	bytes  int
+}
+
+func newContents(reader client.Reader, kinds *placement.Kinds, c clock.Clock) *contents {
+	return &contents{reader: reader, kinds: kinds, clock: c, filled: make(chan struct{}, 1)}
 }
 
 type keptContent struct {
@@ -46,7 +51,17 @@ func (c *contents) get(ctx context.Context, key client.ObjectKey, uid types.UID)
 	if resources, ok := c.lookup(uid); ok {
 		return resources, nil
 	}
-	read, err, _ := c.flight.Do(string(uid), func() (any, error) { return c.read(ctx, key, uid) })
+	return c.fetch(ctx, key, uid)
+}
+
+// fetch is for one who did not find the content.
+func (c *contents) fetch(ctx context.Context, key client.ObjectKey, uid types.UID) ([]placementv1.ResourceContent, error) {
+	read, err, _ := c.flight.Do(string(uid), func() (any, error) {
+		if resources, ok := c.lookup(uid); ok { // another flight has landed since we looked
+			return resources, nil
+		}
+		return c.read(ctx, key, uid)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +113,30 @@ func (c *contents) keep(uid types.UID, resources []placementv1.ResourceContent) 
 		c.drop(c.oldest())
 	}
 	if len(c.kept) == 0 {
-		go c.dropIdle()
+		select {
+		case c.filled <- struct{}{}:
+		default: // it will look
+		}
 	}
 	c.kept[uid] = &keptContent{resources: resources, bytes: size, used: c.clock.Now()}
 	c.bytes += size
 }
 
-// dropIdle lets go of what nobody asks for, until nothing is left.
-func (c *contents) dropIdle() {
+// run lets go of what nobody asks for, until the hub stops. While nothing is kept, it sleeps.
+func (c *contents) run(ctx context.Context) error {
 	for {
-		<-c.clock.After(contentIdle)
-		if c.sweep() {
-			return
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.filled:
+		}
+		for empty := false; !empty; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-c.clock.After(contentIdle):
+				empty = c.sweep()
+			}
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/test/framework"
+	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,15 +41,57 @@ func (s *snapshotServer) Get(_ context.Context, key client.ObjectKey, o client.O
 	return nil
 }
 
-func newContents(s *snapshotServer) (*contents, *clocktesting.FakeClock) {
+func contentsOf(s *snapshotServer) (*contents, *clocktesting.FakeClock) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	return &contents{reader: s, kinds: placement.ClusterKinds(), clock: clock}, clock
+	return newContents(s, placement.ClusterKinds(), clock), clock
+}
+
+// One that looked for content before another kept it, and asks for it after, does not read it again.
+func TestContentIsLookedForAgain(t *testing.T) {
+	t.Parallel()
+	s := &snapshotServer{size: 1}
+	c, _ := contentsOf(s)
+	key, uid := client.ObjectKey{Name: "a"}, types.UID("uid-a")
+	if _, err := c.get(t.Context(), key, uid); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.fetch(t.Context(), key, uid); err != nil || len(got) != 1 || s.asked.Load() != 1 {
+		t.Errorf("%d objects, read %d times, error %v; want one of each", len(got), s.asked.Load(), err)
+	}
+}
+
+// What lets go of content that nobody asks for is one, goes to sleep when nothing is left, and ends with the hub.
+func TestContentIsLetGo(t *testing.T) {
+	t.Parallel()
+	c, clock := contentsOf(&snapshotServer{size: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	g := gomega.NewWithT(t)
+	for range 3 {
+		if _, err := c.get(t.Context(), client.ObjectKey{Name: "a"}, "uid-a"); err != nil {
+			t.Fatal(err)
+		}
+		g.Eventually(clock.HasWaiters, framework.Patience).Should(gomega.BeTrue())
+		clock.Step(contentIdle)
+		g.Eventually(func() int {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.kept)
+		}, framework.Patience).Should(gomega.BeZero())
+	}
+	cancel()
+	running.Wait()
 }
 
 func TestContentIsReadOnce(t *testing.T) {
 	t.Parallel()
 	s := &snapshotServer{size: 1 << 10}
-	c, clock := newContents(s)
+	c, clock := contentsOf(s)
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
@@ -69,7 +113,7 @@ func TestContentIsReadOnce(t *testing.T) {
 func TestContentIsBounded(t *testing.T) {
 	t.Parallel()
 	s := &snapshotServer{size: contentLimit / 4}
-	c, clock := newContents(s)
+	c, clock := contentsOf(s)
 	for i := range 20 {
 		name := fmt.Sprint("s", i)
 		if _, err := c.get(t.Context(), client.ObjectKey{Name: name}, types.UID("uid-"+name)); err != nil {
@@ -111,7 +155,7 @@ func TestContentErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &snapshotServer{size: 1, err: tc.err}
-			c, _ := newContents(s)
+			c, _ := contentsOf(s)
 			for range 2 { // an error is not kept
 				if _, err := c.get(t.Context(), client.ObjectKey{Name: "a"}, tc.uid); err == nil || isMissing(err) != tc.wantMissing {
 					t.Errorf("error %v, missing %v, want missing %v", err, isMissing(err), tc.wantMissing)

@@ -38,12 +38,11 @@ type Controller struct {
 	Clock     clock.Clock
 	Tracker   *consistency.Tracker
 
-	contents contents
+	contents *contents
 	patience patience
 	made     consistency.Awaited[types.NamespacedName] // Works that we made and that the cache has not shown yet
 	deleted  consistency.Awaited[types.UID]            // Works that we deleted and that the cache still has
 	lifted   consistency.Awaited[types.UID]            // Works that we let go and that the cache still has
-	edits    edits                                     // what tells manifests that we wrote from those that somebody else did
 }
 
 // Reconcile carries one binding.
@@ -94,8 +93,12 @@ func (c *Controller) carry(ctx context.Context, b placementv1.BindingObject) (ti
 }
 
 func targetOf(b placementv1.BindingObject) render.Target {
+	name := b.GetLabels()[placementv1.LabelParentPlacement]
+	if name == "" { // somebody took it off, and the scheduler will put it back
+		name = placement.PolicySnapshotPlacement(b.BindingSpec().SchedulingPolicySnapshotName)
+	}
 	return render.Target{
-		Placement:    placement.Key{Namespace: b.GetNamespace(), Name: b.GetLabels()[placementv1.LabelParentPlacement]},
+		Placement:    placement.Key{Namespace: b.GetNamespace(), Name: name},
 		PlacementUID: b.GetAnnotations()[placementv1.AnnotationPlacementUID],
 		Binding:      b.GetName(),
 		Cluster:      b.BindingSpec().TargetCluster,

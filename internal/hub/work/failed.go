@@ -3,20 +3,15 @@ package work
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	// maxFailed is how many objects a binding lists that failed.
-	maxFailed = 100
-	// maxMessage is how much of a member's message is kept for each of them, so that the status stays within its budget.
-	maxMessage = 1024
-)
+// maxFailed is how many objects a binding lists that failed.
+const maxFailed = 100
 
 // failedPlacements are the objects that the member could not apply, and after them those that are not available, in the
 // order of the Works. Only what was said of the Works as they are now counts.
@@ -28,8 +23,10 @@ func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePla
 		}
 		for i := range work.Status.ManifestConditions {
 			m := &work.Status.ManifestConditions[i]
-			if c := fails(m, placementv1.ConditionApplied); c != nil && c.Reason != placementv1.ReasonManifestPreparing {
-				unapplied = append(unapplied, failed(&m.Identifier, c))
+			if c := fails(m, placementv1.ConditionApplied); c != nil {
+				if c.Reason != placementv1.ReasonManifestPreparing {
+					unapplied = append(unapplied, failed(&m.Identifier, c))
+				}
 			} else if c := fails(m, placementv1.ConditionAvailable); c != nil {
 				unavailable = append(unavailable, failed(&m.Identifier, c))
 			}
@@ -49,10 +46,11 @@ func fails(m *placementv1.ManifestCondition, conditionType string) *metav1.Condi
 
 func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placementv1.FailedResourcePlacement {
 	condition := *c
-	condition.Message = cut(condition.Message)
+	condition.Message = placement.Quote(condition.Message)
 	return placementv1.FailedResourcePlacement{
 		ResourceIdentifier: placementv1.ResourceIdentifier{
-			Group: id.Group, Version: id.Version, Kind: id.Kind, Name: id.Name, Namespace: id.Namespace},
+			Group: placement.Quote(id.Group), Version: placement.Quote(id.Version), Kind: placement.Quote(id.Kind),
+			Name: placement.Quote(id.Name), Namespace: placement.Quote(id.Namespace)},
 		Condition: condition,
 	}
 }
@@ -66,21 +64,30 @@ func hasFailedManifest(status *placementv1.ResourceBindingStatus) bool {
 
 // firstProblem describes the first object of a Work whose condition is False, and says how many more there are.
 func firstProblem(work *placementv1.Work, conditionType, otherwise string) string {
+	return first(work, conditionType, otherwise, func(c *metav1.Condition) bool { return c.Reason != placementv1.ReasonManifestPreparing })
+}
+
+// firstAwaited does so for the objects that the member is about to apply.
+func firstAwaited(work *placementv1.Work, otherwise string) string {
+	return first(work, placementv1.ConditionApplied, otherwise, func(c *metav1.Condition) bool { return c.Reason == placementv1.ReasonManifestPreparing })
+}
+
+func first(work *placementv1.Work, conditionType, otherwise string, counts func(*metav1.Condition) bool) string {
 	var first string
 	count := 0
 	for i := range work.Status.ManifestConditions {
 		m := &work.Status.ManifestConditions[i]
 		c := fails(m, conditionType)
-		if c == nil || c.Reason == placementv1.ReasonManifestPreparing {
+		if c == nil || !counts(c) {
 			continue
 		}
 		if count++; count == 1 {
-			first = fmt.Sprintf("%s: %s", objectName(&m.Identifier), cut(c.Message))
+			first = placement.Quote(objectName(&m.Identifier) + ": " + c.Message)
 		}
 	}
 	switch count {
 	case 0:
-		return cut(otherwise)
+		return placement.Quote(otherwise)
 	case 1:
 		return first
 	default:
@@ -96,16 +103,4 @@ func objectName(id *placementv1.WorkResourceIdentifier) string {
 		return id.Kind + " " + id.Name
 	}
 	return id.Kind + " " + id.Namespace + "/" + id.Name
-}
-
-// cut shortens a message that is longer than what is kept, between two characters.
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	end := maxMessage
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return strings.TrimSpace(message[:end]) + "…"
 }

@@ -23,11 +23,21 @@ import (
 const removalTime = time.Second
 
 // remove takes away all Works of a deleted binding, and lets it go when they are gone. A cluster that is leaving decides
-// itself what becomes of what was placed there: nothing is asked of it here.
+// itself what becomes of what was placed there: nothing is asked of it here. Of a binding that was deleted by accident the
+// Works stay: the scheduler makes it again, and the new one finds them.
 func (c *Controller) remove(ctx context.Context, o observed, t render.Target, works map[string]*placementv1.Work) (time.Duration, error) {
 	b := o.binding
 	if !controllerutil.ContainsFinalizer(b, placementv1.FinalizerWorkCleanup) {
 		return 0, nil
+	}
+	meant, err := c.isMeant(ctx, b, t)
+	if err != nil {
+		return 0, err
+	}
+	if !meant {
+		log.FromContext(ctx).Info("The binding was deleted, but not by the hub: what was placed stays, and the binding is made again",
+			"cluster", t.Cluster, "placement", t.Placement)
+		return 0, c.release(ctx, b)
 	}
 	left := 0
 	for _, name := range slices.Sorted(maps.Keys(works)) {
@@ -55,6 +65,37 @@ func (c *Controller) remove(ctx context.Context, o observed, t render.Target, wo
 	return c.report(ctx, b, removalStatus(o))
 }
 
+// isMeant tells whether a binding was deleted so that what was placed is removed. The hub deletes bindings for two reasons
+// alone: their cluster is not chosen any more, which their state says, or their placement is deleted. Of a cluster that is no
+// member any more nothing is removed in any case.
+func (c *Controller) isMeant(ctx context.Context, b placementv1.BindingObject, t render.Target) (bool, error) {
+	if b.BindingSpec().State == placementv1.BindingStateUnscheduled {
+		return true, nil
+	}
+	// The cache is enough to know that a placement is being deleted, which is not undone. That it is not is asked live.
+	if p, err := c.placement(ctx, c.Client, t); err != nil || (p != nil && !p.GetDeletionTimestamp().IsZero()) {
+		return err == nil, err
+	}
+	if p, err := c.placement(ctx, c.APIReader, t); err != nil || p == nil || !p.GetDeletionTimestamp().IsZero() {
+		return err == nil, err
+	}
+	cluster, err := c.cluster(ctx, c.APIReader, t.Cluster)
+	return cluster == nil, err
+}
+
+// placement reads the placement that a binding was made for; nil where it is gone.
+func (c *Controller) placement(ctx context.Context, r client.Reader, t render.Target) (placementv1.PlacementObject, error) {
+	p := c.Kinds.NewPlacement()
+	err := r.Get(ctx, t.Placement, p)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read placement %s to tell whether binding %s was deleted with it: %w", t.Placement, t.Binding, err)
+	}
+	if err != nil || string(p.GetUID()) != t.PlacementUID {
+		return nil, nil //nolint:nilnil // that it is gone is an answer
+	}
+	return p, nil
+}
+
 // release lets a binding go.
 func (c *Controller) release(ctx context.Context, b placementv1.BindingObject) error {
 	before, ok := b.DeepCopyObject().(client.Object)
@@ -79,7 +120,7 @@ func removalStatus(o observed) placementv1.ResourceBindingStatus {
 		o.binding.GetDeletionTimestamp().UTC().Format(time.RFC3339), o.binding.BindingSpec().TargetCluster)
 	for _, w := range o.works {
 		if removed := current(w, placementv1.ConditionRemoved); removed != nil && removed.Status == metav1.ConditionFalse {
-			message += fmt.Sprintf("; work object %s: %s", w.Name, cut(removed.Message))
+			message += fmt.Sprintf("; work object %s: %s", w.Name, placement.Quote(removed.Message))
 			break
 		}
 	}
@@ -89,19 +130,28 @@ func removalStatus(o observed) placementv1.ResourceBindingStatus {
 	return status
 }
 
-// liveWorks counts the binding's Works by asking the API server.
+// liveWorks counts the binding's Works by asking the API server. Those that somebody took the labels off, by which the cache
+// finds them, are given them again.
 func (c *Controller) liveWorks(ctx context.Context, t render.Target) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(placementv1.GroupVersion.WithKind("WorkList"))
-	err := c.APIReader.List(ctx, list, client.InNamespace(placement.MemberNamespace(t.Cluster)),
-		client.MatchingLabels{placementv1.LabelParentBinding: t.Binding})
-	if err != nil {
+	if err := c.APIReader.List(ctx, list, client.InNamespace(placement.MemberNamespace(t.Cluster))); err != nil {
 		return 0, fmt.Errorf("list the Works of binding %s: %w", t.Binding, err)
 	}
 	count := 0
 	for i := range list.Items {
-		if t.Belongs(&placementv1.Work{ObjectMeta: list.Items[i].ObjectMeta}) {
-			count++
+		w := &list.Items[i]
+		if !t.Made(w) {
+			continue
+		}
+		count++
+		before := w.DeepCopy()
+		if !t.Label(w) {
+			continue
+		}
+		err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			return 0, fmt.Errorf("put the labels of Work %s/%s back: %w", w.Namespace, w.Name, err)
 		}
 	}
 	return count, nil

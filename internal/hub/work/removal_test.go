@@ -224,3 +224,38 @@ func TestStepBack(t *testing.T) {
 		t.Errorf("on snapshot %s, observed %s, want 0", index, b.Status.ObservedResourceIndex)
 	}
 }
+
+// A binding that somebody deletes though its placement wants it goes, and what it placed stays; made again, it finds its Works
+// as they are. When the placement is deleted they go with it, those too that are not labelled as they were.
+func TestBindingDeletedByAccident(t *testing.T) {
+	f := newFixture(t)
+	p := f.Place(placementv1.ExternalRolloutStrategyType)
+	t.Cleanup(func() { f.Erase(p) })
+	p.Finalizers = []string{placementv1.FinalizerPlacementCleanup}
+	if err := f.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	a := f.join("c")
+	f.snapshot(0, []string{"a"}, []string{"b"})
+	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
+	before := f.work("c", 0)
+	f.writes()
+	f.delete(b)
+	framework.AwaitGone(t, f, b)
+	b = f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
+	if after := f.work("c", 0); after.UID != before.UID || after.Generation != before.Generation || !after.DeletionTimestamp.IsZero() {
+		t.Errorf("the Work was touched: %+v", after.ObjectMeta)
+	}
+	if got := f.writes(); got["create *v1.Work"]+got["update *v1.Work"]+got["patch *v1.Work"]+got["delete *v1.Work"] > 0 {
+		t.Errorf("writes %v, want none of Works", got)
+	}
+	f.tells(a, nil, nil)
+
+	f.Stop()
+	f.delete(p)
+	f.Change(f.work("c", 1), `{"metadata":{"labels":null}}`)
+	f.Start()
+	f.delete(b)
+	framework.AwaitGone(t, f, b)
+	f.tells(a, []string{f.Name + "-work", f.Name + "-0"}, nil)
+}

@@ -91,21 +91,9 @@ func (c *Controller) snapshot(ctx context.Context, t render.Target, name string)
 // carried returns what is wanted of a snapshot that does not exist any more where the Works, all of them, have it
 // already; nil where they do not.
 func carried(t render.Target, works map[string]*placementv1.Work, master string) []*placementv1.Work {
-	first := works[placement.WorkName(t.Placement, 0)]
-	if first == nil || first.Annotations[placementv1.AnnotationParentSnapshotName] != master {
+	all := render.Carried(t, works)
+	if all == nil || all[0].Annotations[placementv1.AnnotationParentSnapshotName] != master {
 		return nil
-	}
-	count, err := strconv.Atoi(first.Annotations[placementv1.AnnotationWorkCount])
-	if err != nil {
-		return nil
-	}
-	all := []*placementv1.Work{first}
-	for i := 1; i < count; i++ {
-		w := works[placement.WorkName(t.Placement, i)]
-		if w == nil || w.Labels[placementv1.LabelParentSnapshotIndex] != first.Labels[placementv1.LabelParentSnapshotIndex] {
-			return nil
-		}
-		all = append(all, w)
 	}
 	return all
 }

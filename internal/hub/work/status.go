@@ -81,6 +81,7 @@ func rolloutMessage(o observed) string {
 // setApplied tells whether the member has applied everything.
 func setApplied(w conditionWriter, o observed) bool {
 	var waiting *placementv1.Work
+	var answer *metav1.Condition
 	for _, work := range o.works {
 		switch outcome, applied := appliedOutcome(work); outcome {
 		case outcomeFailed:
@@ -90,15 +91,19 @@ func setApplied(w conditionWriter, o observed) bool {
 			return false
 		case outcomeWaiting:
 			if waiting == nil {
-				waiting = work
+				waiting, answer = work, applied
 			}
 		case outcomeDone:
 		}
 	}
 	if waiting != nil {
+		message := fmt.Sprintf("the agent of cluster %q has not answered for work object %s yet", o.binding.BindingSpec().TargetCluster, waiting.Name)
+		if answer != nil {
+			message = fmt.Sprintf("the agent of cluster %q says of work object %s: %s",
+				o.binding.BindingSpec().TargetCluster, waiting.Name, firstAwaited(waiting, answer.Message))
+		}
 		w.set(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress,
-			fmt.Sprintf("Resources are being applied: the agent of cluster %q has not answered for work object %s yet%s",
-				o.binding.BindingSpec().TargetCluster, waiting.Name, trouble(o.cluster)))
+			"Resources are being applied: "+message+trouble(o.cluster))
 		return false
 	}
 	w.set(placementv1.ConditionApplied, metav1.ConditionTrue, placementv1.ReasonAllWorkHaveBeenApplied,
@@ -142,7 +147,8 @@ const (
 	outcomeDone
 )
 
-// appliedOutcome tells whether the member has applied a Work as it is now. What it said of an earlier generation does
+// appliedOutcome tells whether the member has applied a Work as it is now, and what it says of that; nil where it has not
+// answered. What it said of an earlier generation does
 // not count, and an object that it is about to apply is not one that it failed to.
 func appliedOutcome(work *placementv1.Work) (outcome, *metav1.Condition) {
 	applied := current(work, placementv1.ConditionApplied)

@@ -1,10 +1,12 @@
 package work
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"github.com/google/go-cmp/cmp"
@@ -35,12 +37,42 @@ var (
 	refused   = cond("Applied", "False", placementv1.ReasonSomeManifestsAreNotApplied, "1 of 2", 2)
 	waiting   = cond("Available", "False", placementv1.ReasonSomeManifestsAreNotAvailable, "1 of 2", 2)
 	denied    = manifest("denied", cond("Applied", "False", placementv1.ReasonManifestApplyFailed, "the member says no", 2))
-	preparing = manifest("preparing", cond("Applied", "False", placementv1.ReasonManifestPreparing, "", 2))
+	preparing = manifest("preparing", cond("Applied", "False", placementv1.ReasonManifestPreparing, "moves here from Work other", 2))
 	starting  = manifest("starting", cond("Applied", "True", placementv1.ReasonManifestApplied, "", 2),
 		cond("Available", "False", placementv1.ReasonManifestNotAvailableYet, "0 of 1 pods", 2))
 	unreadable = manifest("unreadable", cond("Applied", "True", placementv1.ReasonManifestApplied, "", 2),
 		cond("Available", "False", placementv1.ReasonManifestAvailabilityFailed, "cannot read it", 2))
 )
+
+// However much a member says, a status quotes a little of it.
+func TestLongAnswers(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 600_000)
+	said := func(applied, available metav1.Condition, m placementv1.ManifestCondition) *placementv1.Work {
+		return said("w", []metav1.Condition{applied, available}, m)
+	}
+	named := manifest(long, cond("Applied", "False", placementv1.ReasonManifestApplyFailed, long, 2))
+	unnamed := cond("Applied", "False", placementv1.ReasonManifestPreparing, long, 2)
+	for name, w := range map[string]*placementv1.Work{
+		"a refusal":                   said(refused, waiting, named),
+		"a refusal as a whole":        said(cond("Applied", "False", "x", long, 2), waiting, placementv1.ManifestCondition{}),
+		"a wait":                      said(refused, waiting, manifest("a", unnamed)),
+		"a wait as a whole":           said(cond("Applied", "Unknown", "x", long, 2), waiting, placementv1.ManifestCondition{}),
+		"a start":                     said(applied, waiting, manifest(long, cond("Available", "False", "x", long, 2))),
+		"a start as a whole":          said(applied, cond("Available", "False", "x", long, 2), placementv1.ManifestCondition{}),
+		"nothing, while it is unwell": {ObjectMeta: metav1.ObjectMeta{Name: "w", Generation: 2}},
+	} {
+		m := &clusterv1.MemberCluster{}
+		m.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "False", Message: long}}
+		m.Status.AgentStatus = []clusterv1.AgentStatus{{Type: clusterv1.MemberAgent}}
+		cluster := schedule.Observe(m)
+		status := statusOf(observed{binding: &placementv1.ClusterResourceBinding{}, cluster: &cluster, works: []*placementv1.Work{w}})
+		encoded, err := json.Marshal(status)
+		if err != nil || len(encoded) > 10_000 || strings.ContainsRune(string(encoded), '\uFFFD') {
+			t.Errorf("%s: a status of %d bytes, error %v", name, len(encoded), err)
+		}
+	}
+}
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
@@ -81,9 +113,17 @@ func TestStatus(t *testing.T) {
 			wantMessage: "work object w-0",
 		},
 		"about to be applied": {
-			works:       []*placementv1.Work{said("w", []metav1.Condition{refused}, preparing)},
+			works:       []*placementv1.Work{said("w", []metav1.Condition{refused}, preparing, preparing)},
 			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
 			wantUrgency: detailTime,
+			wantMessage: `the agent of cluster "c" says of work object w: ConfigMap ns/preparing: moves here from Work other (and 1 more)`,
+		},
+		"about to be looked at": {
+			works: []*placementv1.Work{said("w", []metav1.Condition{
+				cond("Applied", "Unknown", "Starting", "the agent has just started", 2)})},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=False/ApplyInProgress"},
+			wantUrgency: detailTime,
+			wantMessage: `the agent of cluster "c" says of work object w: the agent has just started`,
 		},
 		"refused, while another Work is not answered for": {
 			works:       []*placementv1.Work{said("w", nil), said("w-0", []metav1.Condition{refused}, preparing, denied)},
@@ -213,7 +253,7 @@ func TestFailedPlacementsAreBounded(t *testing.T) {
 		}
 		available := false
 		for _, f := range all {
-			if len(f.Condition.Message) > maxMessage+len("…") || strings.ContainsRune(f.Condition.Message, '\uFFFD') {
+			if len(f.Condition.Message) > 1024 || strings.ContainsRune(f.Condition.Message, '\uFFFD') {
 				t.Fatalf("message of %d bytes, or cut within a character", len(f.Condition.Message))
 			}
 			if f.Condition.Type == "Available" {

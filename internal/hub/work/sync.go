@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -144,11 +145,12 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 		}
 		return nil, waitFor("Work %s/%s is being deleted; it is made again when the agent of cluster %q has answered for it and it is gone",
 			existing.Namespace, existing.Name, t.Cluster), nil
-	case render.Same(existing, wanted) && !c.edits.by(existing):
+	case render.Same(existing, wanted):
 		return existing, nil, nil
 	}
 	if len(w.uids) == 0 {
-		return nil, failure("the resource snapshot of Work %s/%s does not exist any more; roll out one that does", wanted.Namespace, wanted.Name), nil
+		return nil, failure("the resource snapshot of Work %s/%s does not exist any more, and the Work is not as the hub wrote it; roll out a snapshot that does",
+			wanted.Namespace, wanted.Name), nil
 	}
 	content, err := c.contents.get(ctx, client.ObjectKey{Namespace: t.Placement.Namespace, Name: w.parts[i]}, w.uids[i])
 	if isMissing(err) {
@@ -164,19 +166,13 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 		return nil, problem, err
 	}
 	c.Tracker.Wrote(written)
-	c.edits.wrote(written)
 	return written, nil, nil
 }
 
 // write creates a Work, or changes the one that exists.
 func (c *Controller) write(ctx context.Context, existing, wanted *placementv1.Work) (*placementv1.Work, error) {
 	if existing != nil {
-		changed := render.Onto(existing, wanted)
-		err := c.Client.Update(ctx, changed)
-		if apierrors.IsNotFound(err) {
-			return nil, errStale
-		}
-		return changed, err
+		return c.rewrite(ctx, existing, wanted)
 	}
 	key := client.ObjectKeyFromObject(wanted)
 	c.made.Add(key, c.Clock.Now())
@@ -209,8 +205,7 @@ func (c *Controller) relabel(ctx context.Context, wanted *placementv1.Work) (*pl
 		live.Annotations[placementv1.AnnotationPlacementUID] != wanted.Annotations[placementv1.AnnotationPlacementUID] {
 		return nil, errInTheWay
 	}
-	changed := render.Onto(live, wanted)
-	return changed, c.Client.Update(ctx, changed)
+	return c.rewrite(ctx, live, wanted)
 }
 
 // errInTheWay is that a Work of the wanted name is there and is nobody's.
@@ -234,6 +229,22 @@ func includes(all, some map[string]string) bool {
 	return true
 }
 
+// rewrite makes an existing Work what is wanted. Where its generation comes out another one than was to be expected, that is
+// corrected: it is the generation of what we wrote as long as nobody has written since.
+func (c *Controller) rewrite(ctx context.Context, existing, wanted *placementv1.Work) (*placementv1.Work, error) {
+	w := render.Onto(existing, wanted)
+	err := c.Client.Update(ctx, w)
+	if err == nil && !render.AsWritten(w) {
+		before := w.DeepCopy()
+		render.MarkWritten(w)
+		err = c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, errStale
+	}
+	return w, err
+}
+
 // explain says what a Work that could not be written waits for. With an error it is tried again after a while; without one
 // an event will tell.
 func explain(w *placementv1.Work, err error) (*problem, error) {
@@ -245,7 +256,7 @@ func explain(w *placementv1.Work, err error) (*problem, error) {
 		return failure("Work %s/%s: %v", w.Namespace, w.Name, err), wrapped
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
 		apierrors.IsRequestEntityTooLargeError(err), strings.Contains(err.Error(), "request is too large"):
-		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, cut(err.Error())), wrapped
+		return failure("Work %s/%s is refused: %s", w.Namespace, w.Name, placement.Quote(err.Error())), wrapped
 	default:
 		return nil, wrapped
 	}

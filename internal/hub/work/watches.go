@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
@@ -28,10 +29,13 @@ const workers = 32
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
-	c.contents = contents{reader: c.APIReader, kinds: c.Kinds, clock: c.Clock}
+	c.contents = newContents(c.APIReader, c.Kinds, c.Clock)
+	if err := mgr.Add(manager.RunnableFunc(c.contents.run)); err != nil {
+		return fmt.Errorf("set up what lets go of snapshot content: %w", err)
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("work-"+strings.ToLower(c.Kinds.Placement)).
-		For(c.Kinds.NewBinding()). // our own status writes too: a pass that found the cache behind waits for them
+		For(c.Kinds.NewBinding(), builder.WithPredicates(c.forgets())). // our own status writes too: a pass that found the cache behind waits for them
 		Watches(&placementv1.Work{}, c.toBinding(), builder.WithPredicates(c.seen())).
 		Watches(c.Kinds.NewResourceSnapshot(), c.toBindingsOnIt(), builder.WithPredicates(whenMade())).
 		Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(client.Object.GetName), builder.WithPredicates(whenMembershipChanges())).
@@ -53,11 +57,19 @@ func (c *Controller) seen() predicate.Predicate {
 			c.made.Remove(client.ObjectKeyFromObject(e.Object))
 			c.deleted.Remove(e.Object.GetUID())
 			c.lifted.Remove(e.Object.GetUID())
-			c.edits.forget(e.Object.GetUID())
 			c.Tracker.Forget(e.Object.GetUID())
 			return true
 		},
 	}
+}
+
+// forgets drops what is known of a binding that is gone, and lets everything pass.
+func (c *Controller) forgets() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		c.Tracker.Forget(e.Object.GetUID())
+		c.patience.forget(e.Object.GetUID())
+		return true
+	}}
 }
 
 // whenMade lets pass what has just been made. What is there at the start is found by the bindings themselves.

@@ -10,7 +10,9 @@ import (
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -176,13 +178,71 @@ func TestForeignWork(t *testing.T) {
 	if m := f.message(b, placementv1.ConditionWorkSynchronized); !strings.Contains(m, "delete it") {
 		t.Errorf("message %q does not say what to do", m)
 	}
-	if w := f.work("c", 0); w.ResourceVersion != foreign.ResourceVersion && w.Annotations[placementv1.AnnotationPlacementUID] != "an-earlier-one" {
+	if w := f.work("c", 0); w.Generation != foreign.Generation || !equality.Semantic.DeepEqual(w.Labels, foreign.Labels) ||
+		!equality.Semantic.DeepEqual(w.Annotations, foreign.Annotations) {
 		t.Error("the Work was changed")
 	}
 	if err := f.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	f.await(b, placementv1.ConditionAvailable, isAvailable)
+}
+
+// A Work that somebody wrote into while no hub was looking is made what it was, and never counts as done before that.
+func TestEditedWorkWhileTheHubIsDown(t *testing.T) {
+	f, a, b := placed(t)
+	f.Stop()
+	a.be(refuses)
+	before := f.work("c", 0)
+	edited := before.DeepCopy()
+	edited.Spec.Workload.Manifests = nil
+	if err := f.Update(t.Context(), edited); err != nil {
+		t.Fatalf("edit the Work: %v", err)
+	}
+	a.be("") // it is well with what was written by hand
+	framework.Await(t, f, edited, "is answered for", func(w *placementv1.Work) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionAvailable)
+		return c != nil && c.ObservedGeneration == edited.Generation
+	})
+	a.be(silent)
+	f.Writes.Take()
+	f.Start()
+	f.await(b, placementv1.ConditionApplied, isProgress)
+	w := f.work("c", 0)
+	if diff := cmp.Diff(before.Spec, w.Spec); diff != "" {
+		t.Errorf("manifests (-want +got):\n%s", diff)
+	}
+	if w.Generation != edited.Generation+1 {
+		t.Errorf("generation %d, want one more than %d", w.Generation, edited.Generation)
+	}
+	if got := f.writes(); got["update *v1.Work"] != 1 || got["patch *v1.Work"] != 0 {
+		t.Errorf("writes %v, want one of the Work", got)
+	}
+	a.be("")
+	f.await(b, placementv1.ConditionAvailable, isAvailable)
+	if b.Status.ObservedResourceIndex != "0" {
+		t.Errorf("observed index %q", b.Status.ObservedResourceIndex)
+	}
+}
+
+// A Work whose mark is lost, or wrong, though its manifests are what they should be, is marked again, and left alone then.
+func TestWrongMark(t *testing.T) {
+	f, _, b := placed(t)
+	for _, mark := range []string{`null`, `"17"`} {
+		before := f.work("c", 0)
+		f.Change(before.DeepCopy(), `{"metadata":{"annotations":{"`+placementv1.AnnotationWrittenGeneration+`":`+mark+`}}}`)
+		framework.Await(t, f, before, "is marked", func(w *placementv1.Work) bool { return w.Annotations[placementv1.AnnotationWrittenGeneration] == "1" })
+		if before.Generation != 1 {
+			t.Errorf("generation %d, want 1", before.Generation)
+		}
+		f.await(b, placementv1.ConditionAvailable, isAvailable)
+	}
+	f.writes()
+	f.Stop()
+	f.Start()
+	if got := f.writes(); len(got) > 0 {
+		t.Errorf("writes though nothing has changed: %v", got)
+	}
 }
 
 // A Work that somebody has written into, or taken the labels off, is made what it was, and no more is written than that.
