@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,11 +95,21 @@ func (w *attempt) apply(ctx context.Context) error {
 			return nil
 		case hasDuplicates(err), apierrors.IsUnsupportedMediaType(err):
 			return w.merge(ctx)
+		case replaced(err):
+			return apierrors.NewConflict(w.manifest.gvr.GroupResource(), w.manifest.id.Name, err)
 		case !w.drop(unknownFields(err)):
 			return err
 		}
 	}
 	return fmt.Errorf("the member knows too few of the object's fields: %s and more", few(w.dropped))
+}
+
+// replaced tells whether a write was refused because the object is another one than it names. An API server says of that,
+// where an object of the name exists, that the UID cannot be changed.
+func replaced(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // drop leaves out fields and tells whether there was any.

@@ -65,10 +65,8 @@ func (k *kinds) served(kind schema.GroupKind) (resource, error) {
 	if err != nil {
 		return resource{}, fmt.Errorf("ask the member which API groups it serves: %w", err)
 	}
-	named := false
 	for i := range groups.Groups {
 		group := &groups.Groups[i]
-		named = named || group.Name != ""
 		if group.Name != kind.Group {
 			continue
 		}
@@ -77,9 +75,6 @@ func (k *kinds) served(kind schema.GroupKind) (resource, error) {
 				return r, err
 			}
 		}
-	}
-	if !named { // every API server has some: we are not let see them
-		return resource{}, errors.New("the member does not say which API groups it serves")
 	}
 	return resource{}, errUnknownKind
 }

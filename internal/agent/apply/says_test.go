@@ -296,6 +296,7 @@ func testReplacedMeanwhile(t *testing.T) {
 	if err := a.member.Create(t.Context(), seen); err != nil {
 		t.Fatal(err)
 	}
+	seen.TypeMeta = settings("", "").TypeMeta // a client drops it
 	manifest := decode(&placementv1.Work{Spec: placementv1.WorkSpec{Workload: placementv1.WorkloadTemplate{Manifests: manifests(t, settings("replaced-a", "ours"))}}})[0]
 	try := func() error {
 		wanted, err := manifest.object()
