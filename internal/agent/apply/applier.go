@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -53,6 +54,8 @@ type Applier struct {
 	kinds    *kinds
 	watches  *watches
 	locks    locks
+	// autoscalers tells when what scales workloads in the member has changed.
+	autoscalers *autoscalers
 	// settling is how long what would go with an object may stay the same before that is left to it.
 	settling time.Duration
 
@@ -139,6 +142,7 @@ func New(options Options) (*Applier, error) {
 		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{},
 	}
 	a.watches = newWatches(objects, heads, a.enqueue, a.kindsChanged)
+	a.autoscalers = newAutoscalers(objects.Resource(autoscalerResource), a.enqueue)
 	return a, nil
 }
 
@@ -156,8 +160,10 @@ func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)
 	}
-	if err := mgr.Add(a.watches); err != nil {
-		return fmt.Errorf("add the watches of the member: %w", err)
+	for _, r := range []manager.Runnable{a.watches, a.autoscalers} {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("add the watches of the member: %w", err)
+		}
 	}
 	return nil
 }
@@ -267,6 +273,7 @@ func (a *Applier) forget(name string) {
 	delete(a.woken, name)
 	a.mu.Unlock()
 	a.watches.set(name, nil)
+	a.autoscalers.set(name, nil)
 }
 
 // resource returns the dynamic client for objects of a resource in a namespace, or for cluster-scoped ones.

@@ -30,8 +30,9 @@ type appliedState struct {
 	manifest, owner string
 	// fingerprint stands for what of the object is ours.
 	fingerprint string
-	// note is what was said of it then.
+	// note is what was said of it then, kept what of it was left to others.
 	note string
+	kept kept
 	// repairs is how often in a row it was repaired, repaired when that was last.
 	repairs  int
 	repaired time.Time
@@ -43,7 +44,7 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 	same := known && last.manifest == m.hash && last.owner == string(p.owner.UID)
 	if same {
 		seen := p.watches.get(m.gvr, m.key)
-		if seen.is(last.fingerprint) || p.tired(&last, seen) {
+		if (seen.is(last.fingerprint) && p.stillKept(last.kept, m.key, seen.object)) || p.tired(&last, seen) {
 			m.live, m.note = seen.object, last.note
 			return &last
 		}
@@ -60,7 +61,7 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 		return nil
 	}
 	state := &appliedState{
-		manifest: m.hash, owner: string(p.owner.UID), note: note,
+		manifest: m.hash, owner: string(p.owner.UID), note: note, kept: m.kept,
 		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager),
 	}
 	m.note = note

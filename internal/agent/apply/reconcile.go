@@ -157,6 +157,7 @@ func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 	for wave := 0; wave <= lastWave; wave++ {
 		p.applyWave(ctx, byWave[wave])
 	}
+	p.autoscalers.set(p.work.Name, p.scaled())
 	before := p.memory.failed
 	p.memory.failed = map[objectKey]failure{}
 	for _, m := range p.manifests {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 func seenObject(kind, name string, version int) *unstructured.Unstructured {
@@ -107,7 +108,7 @@ func TestWatchesKeepLittle(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	var told []string
-	s := &signals{mark: lifeOf, changed: func(name string) { told = append(told, name) }, marks: map[string]string{}}
+	s := &signals{mark: lifeOf, changed: func(o cache.ObjectName) { told = append(told, o.Name) }, marks: map[cache.ObjectName]string{}}
 	head := func(name string, generation int64, finalizers ...string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation, Finalizers: finalizers, Annotations: map[string]string{"large": "x"}}}
 	}
