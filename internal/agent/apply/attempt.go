@@ -233,7 +233,7 @@ func (w *attempt) merge(ctx context.Context) error {
 	return err
 }
 
-// annotate puts what is applied into the object itself, for the next merge.
+// annotate puts what is applied into the object itself, for the next merge: not a Secret, and nothing too large.
 func (w *attempt) annotate() error {
 	data, err := json.Marshal(w.wanted.Object)
 	if err != nil {
@@ -248,6 +248,23 @@ func (w *attempt) annotate() error {
 		w.wanted.SetAnnotations(annotations)
 	}
 	return nil
+}
+
+// dropRecord takes an earlier record off the object where no new one is kept: a later merge would go by it, and remove or
+// leave the wrong fields.
+func (w *attempt) dropRecord(metadata map[string]any) {
+	if _, kept := w.wanted.GetAnnotations()[annotationLastApplied]; kept {
+		return
+	}
+	if _, has := w.live.GetAnnotations()[annotationLastApplied]; !has {
+		return
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations[annotationLastApplied] = nil
 }
 
 func (w *attempt) mergePatch(ctx context.Context) error {
@@ -276,6 +293,7 @@ func (w *attempt) mergePatch(ctx context.Context) error {
 		metadata = map[string]any{}
 		fields["metadata"] = metadata
 	}
+	w.dropRecord(metadata)
 	metadata["uid"], metadata["resourceVersion"] = w.live.GetUID(), w.live.GetResourceVersion()
 	if patch, err = json.Marshal(fields); err != nil {
 		return fmt.Errorf("encode the merged object: %w", err)
