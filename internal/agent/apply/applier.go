@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -53,6 +54,8 @@ type Applier struct {
 	kinds    *kinds
 	watches  *watches
 	locks    locks
+	// autoscalers tells when what scales workloads in the member has changed.
+	autoscalers *autoscalers
 	// settling is how long what would go with an object may stay the same before that is left to it.
 	settling time.Duration
 
@@ -69,7 +72,8 @@ type Applier struct {
 	listings map[types.UID]*listing
 	waiting  map[string]waits
 	woken    map[string]bool
-	orphaned map[string]bool // AppliedWorks whose Works the hub does not have
+	orphaned map[string]bool   // AppliedWorks whose Works the hub does not have
+	told     map[string]string // Work → what stands for the status that was written last
 }
 
 // waits is what the next try of a Work depends on, besides time.
@@ -99,9 +103,9 @@ type workMemory struct {
 	released []string
 	// carried are the records of an AppliedWork that somebody deleted.
 	carried []placementv1.AppliedResourceMeta
-	// written is the status that we wrote last, and the version of the Work that it made.
+	// written is the status that we wrote last, and the version of the Work that it made, until the cache has it.
 	written *placementv1.Work
-	// writtenAt is when that was.
+	// writtenAt is when we wrote last.
 	writtenAt time.Time
 }
 
@@ -136,9 +140,10 @@ func New(options Options) (*Applier, error) {
 	a := &Applier{
 		Options: options, member: objects, metadata: heads, discover: discover,
 		kinds:    &kinds{client: discover, versions: map[schema.GroupVersion]map[string]resource{}},
-		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{},
+		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{}, told: map[string]string{},
 	}
 	a.watches = newWatches(objects, heads, a.enqueue, a.kindsChanged)
+	a.autoscalers = newAutoscalers(objects.Resource(autoscalerResource), a.enqueue)
 	return a, nil
 }
 
@@ -146,7 +151,7 @@ func New(options Options) (*Applier, error) {
 func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	a.hub = mgr.GetClient()
 	err := ctrl.NewControllerManagedBy(mgr).Named("work").
-		Watches(&placementv1.Work{}, a.onWork(), builder.WithPredicates(asked())).
+		Watches(&placementv1.Work{}, a.onWork(), builder.WithPredicates(a.asked())).
 		WatchesRawSource(source.Func(a.start)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
@@ -156,8 +161,10 @@ func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)
 	}
-	if err := mgr.Add(a.watches); err != nil {
-		return fmt.Errorf("add the watches of the member: %w", err)
+	for _, r := range []manager.Runnable{a.watches, a.autoscalers} {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("add the watches of the member: %w", err)
+		}
 	}
 	return nil
 }
@@ -266,8 +273,10 @@ func (a *Applier) forget(name string) {
 	delete(a.memory, name)
 	delete(a.waiting, name)
 	delete(a.woken, name)
+	delete(a.told, name)
 	a.mu.Unlock()
 	a.watches.set(name, nil)
+	a.autoscalers.set(name, nil)
 }
 
 // resource returns the dynamic client for objects of a resource in a namespace, or for cluster-scoped ones.

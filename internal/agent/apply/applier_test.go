@@ -31,6 +31,7 @@ func TestApplier(t *testing.T) {
 		"an object that belongs to somebody else":        testForeignOwner,
 		"fields of others":                               testOthersFields,
 		"replicas of an autoscaler":                      testAutoscaled,
+		"what Kruise had in hand":                        testReleased,
 		"a Secret that is refused":                       testSecret,
 		"a field that cannot be changed":                 testImmutable,
 		"drift is told":                                  testDriftIsTold,

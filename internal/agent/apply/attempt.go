@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -34,8 +33,6 @@ const (
 	rounds = 50
 )
 
-var autoscalerResource = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
-
 // attempt is one attempt to write one object.
 type attempt struct {
 	*pass
@@ -54,6 +51,7 @@ func (w *attempt) do(ctx context.Context) (note string, err error) {
 		if err := w.migrate(ctx); err != nil {
 			return "", err
 		}
+		w.manifest.kept = kept{held: held(w.live)}
 		retained, err := retain(w.wanted, w.live, func() (bool, error) { return w.autoscaled(ctx) })
 		if err != nil {
 			return "", err
@@ -207,18 +205,26 @@ func clientSide(live *unstructured.Unstructured) sets.Set[string] {
 	return managers
 }
 
-// autoscaled tells whether a HorizontalPodAutoscaler in the member scales the object.
+// autoscaled tells whether a HorizontalPodAutoscaler in the member scales the object. If so, the object is looked at again
+// when one of its namespace has changed.
 func (w *attempt) autoscaled(ctx context.Context) (bool, error) {
-	list, err := w.member.Resource(autoscalerResource).Namespace(w.manifest.id.Namespace).List(ctx, metav1.ListOptions{})
+	namespace := w.manifest.id.Namespace
+	epoch := w.autoscalers.epoch(namespace) // before they are read: what changes meanwhile is of a later one
+	list, err := w.member.Resource(autoscalerResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("list the autoscalers of namespace %s: %w", w.manifest.id.Namespace, err)
+		return false, fmt.Errorf("list the autoscalers of namespace %s: %w", namespace, err)
 	}
-	return slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool {
+	scaled := slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool {
 		return targets(&o, w.manifest.key.GroupKind, w.manifest.id.Name)
-	}), nil
+	})
+	if scaled {
+		w.manifest.kept.scaled, w.manifest.kept.epoch = true, epoch
+		w.autoscalers.follow(w.work.Name, namespace, epoch)
+	}
+	return scaled, nil
 }
 
 // merge writes an object that cannot be applied on the server's side, such as one with two entries of one key in a list: by

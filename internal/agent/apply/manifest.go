@@ -41,8 +41,9 @@ type manifest struct {
 	reason, problem string
 	// note is said of an object that is applied.
 	note string
-	// live is the object as the member has it.
+	// live is the object as the member has it, and kept what of it was left to others when it was applied.
 	live *unstructured.Unstructured
+	kept kept
 }
 
 func (m *manifest) fail(reason string, format string, args ...any) {

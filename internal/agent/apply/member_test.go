@@ -362,6 +362,55 @@ func testAutoscaled(t *testing.T) {
 	if *live.Spec.Replicas != 7 {
 		t.Errorf("the autoscaler's 7 replicas are %d", *live.Spec.Replicas)
 	}
+	// Kruise puts the autoscaler aside while it releases: that is no end.
+	aside := scaler.DeepCopy()
+	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(aside), aside); err != nil {
+		t.Fatal(err)
+	}
+	aside.Spec.ScaleTargetRef.Name += kruiseDisabled
+	if err := a.member.Update(t.Context(), aside); err != nil {
+		t.Fatal(err)
+	}
+	next.Spec.Template.Spec.Containers[0].Image = "web:3"
+	a.change(w, "2", next, scaler)
+	framework.Await(t, a.member, live, "has the next image", func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == "web:3" })
+	if *live.Spec.Replicas != 7 {
+		t.Errorf("during a release the autoscaler's 7 replicas are %d", *live.Spec.Replicas)
+	}
+	// Without the autoscaler the manifest has its say again, though nothing of the Deployment has changed.
+	a.change(w, "3", next)
+	framework.Await(t, a.member, live, "has its own replicas again", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 })
+}
+
+// testReleased is a Deployment that Kruise has in hand, and lets go without writing what it had changed.
+func testReleased(t *testing.T) {
+	a := startAgent(t, "released")
+	w := a.create(a.work("released", "work", 1, deploymentOf("released-a", 2)))
+	a.await(w, placementv1.ConditionApplied, applied)
+	live := deploymentOf("released-a", 0)
+	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Annotations = map[string]string{kruiseInProgress: "x"}
+	live.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	if err := a.member.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	next := deploymentOf("released-a", 2)
+	next.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+	next.Spec.Template.Spec.Containers[0].Image = "web:2"
+	a.change(w, "1", next)
+	framework.Await(t, a.member, live, "has the new image", func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == "web:2" })
+	if live.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("Kruise's strategy has become %s", live.Spec.Strategy.Type)
+	}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+kruiseInProgress+`":null}}}`))
+	if err := a.member.Patch(t.Context(), live, patch); err != nil {
+		t.Fatal(err)
+	}
+	framework.Await(t, a.member, live, "has its own strategy", func(d *appsv1.Deployment) bool {
+		return d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType
+	})
 }
 
 // testSecret is a Secret that the member refuses: what it holds is told to nobody.

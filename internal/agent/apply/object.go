@@ -34,8 +34,9 @@ type appliedState struct {
 	manifest, owner string
 	// fingerprint stands for what of the object is ours.
 	fingerprint string
-	// note is what was said of it then.
+	// note is what was said of it then, kept what of it was left to others.
 	note string
+	kept kept
 	// repairs is how often in a row it was repaired, repaired when that was last, and where what was repaired then.
 	repairs  int
 	repaired time.Time
@@ -65,7 +66,7 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 	same := known && last.manifest == m.hash && last.owner == string(p.owner.UID)
 	if same {
 		seen := p.watches.get(m.gvr, m.key)
-		if seen.is(last.fingerprint) || p.tired(&last, seen) {
+		if (seen.is(last.fingerprint) && p.stillKept(last.kept, m.key, seen.object)) || p.tired(&last, seen) {
 			m.live, m.note = seen.object, p.say(&last)
 			return &last
 		}
@@ -82,7 +83,7 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 		return nil
 	}
 	state := &appliedState{
-		manifest: m.hash, owner: string(p.owner.UID), note: note,
+		manifest: m.hash, owner: string(p.owner.UID), note: note, kept: m.kept,
 		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager),
 	}
 	p.watches.put(m.gvr, m.key, m.live, state.fingerprint)

@@ -36,12 +36,14 @@ func (a *Applier) onWork() handler.EventHandler {
 	})
 }
 
-// asked passes over changes of a Work that are our own: those of its status.
-func asked() predicate.Predicate {
+// asked passes over changes of a Work that are our own: those of its status. A status that is none of ours, after the hub was
+// restored from a backup for one, is looked at.
+func (a *Applier) asked() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			a.isStrange(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
@@ -168,6 +170,7 @@ func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 	for wave := 0; wave <= lastWave; wave++ {
 		p.applyWave(ctx, byWave[wave])
 	}
+	p.autoscalers.set(p.work.Name, p.scaled())
 	before := p.memory.failed
 	p.memory.failed = map[objectKey]failure{}
 	for _, m := range p.manifests {

@@ -19,12 +19,34 @@ const (
 )
 
 var (
-	deployments  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
-	statefulSets = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
-	replicaSets  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
-	services     = schema.GroupKind{Kind: "Service"}
-	autoscalers  = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+	deployments    = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	services       = schema.GroupKind{Kind: "Service"}
+	autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 )
+
+// kept is what retain went by that can end without any field of ours being written: then the object is looked at anew,
+// although it is as it was applied.
+type kept struct {
+	// held tells that Kruise was releasing the object.
+	held bool
+	// scaled tells that an autoscaler had the replicas, epoch since which of its namespace's epochs that is known.
+	scaled bool
+	epoch  int
+}
+
+// held tells whether Kruise is releasing an object.
+func held(o *unstructured.Unstructured) bool {
+	if o.GroupVersionKind().GroupKind() != deployments {
+		return false
+	}
+	annotations := o.GetAnnotations()
+	return annotations[kruiseInProgress] != "" || annotations[kruiseControl] != ""
+}
+
+// stillKept tells whether those are still in charge to whom something of an object was left when it was applied.
+func (p *pass) stillKept(k kept, key objectKey, seen *unstructured.Unstructured) bool {
+	return (!k.held || held(seen)) && (!k.scaled || p.autoscalers.epoch(key.namespace) == k.epoch)
+}
 
 // retain puts into what is to be applied the values of the live object which somebody in the member is in charge of for the
 // time being, and tells whether it changed anything. What a manifest says nothing of needs no care: nobody applies it.
@@ -32,17 +54,7 @@ var (
 // Each value is kept as it is rather than left out, since what is left out of an applied object is removed from it.
 func retain(wanted, live *unstructured.Unstructured, autoscaled func() (bool, error)) (bool, error) {
 	switch live.GroupVersionKind().GroupKind() {
-	case deployments:
-		changed := false
-		if annotations := live.GetAnnotations(); annotations[kruiseInProgress] != "" || annotations[kruiseControl] != "" {
-			changed = keep(wanted, live, "spec", "paused")
-			changed = keep(wanted, live, "spec", "strategy") || changed
-		}
-		scaled, err := retainReplicas(wanted, live, autoscaled)
-		return changed || scaled, err
-	case statefulSets, replicaSets:
-		return retainReplicas(wanted, live, autoscaled)
-	case autoscalers:
+	case autoscalerKind:
 		want, _, _ := unstructured.NestedString(wanted.Object, "spec", "scaleTargetRef", "name")
 		have, _, _ := unstructured.NestedString(live.Object, "spec", "scaleTargetRef", "name")
 		return have == want+kruiseDisabled && keep(wanted, live, "spec", "scaleTargetRef", "name"), nil
@@ -57,14 +69,21 @@ func retain(wanted, live *unstructured.Unstructured, autoscaled func() (bool, er
 		want[kruiseStable] = hash
 		return maps.Equal(want, have) && keep(wanted, live, "spec", "selector"), nil
 	}
-	return false, nil
+	changed := false
+	if held(live) {
+		changed = keep(wanted, live, "spec", "paused")
+		changed = keep(wanted, live, "spec", "strategy") || changed
+	}
+	scaled, err := retainReplicas(wanted, live, autoscaled)
+	return changed || scaled, err
 }
 
-// retainReplicas leaves the number of replicas to an autoscaler, where there is one.
+// retainReplicas leaves the number of replicas to an autoscaler, where there is one. Whatever has such a number may be scaled:
+// kinds with definitions of their own as well.
 func retainReplicas(wanted, live *unstructured.Unstructured, autoscaled func() (bool, error)) (bool, error) {
 	want, said, _ := unstructured.NestedInt64(wanted.Object, "spec", "replicas")
-	have, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
-	if !said || want == have {
+	have, exists, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	if !said || !exists || want == have || live.GetNamespace() == "" {
 		return false, nil
 	}
 	yes, err := autoscaled()
@@ -93,9 +112,9 @@ func keep(wanted, live *unstructured.Unstructured, path ...string) bool {
 	return unstructured.SetNestedField(wanted.Object, have, path...) == nil
 }
 
-// targets tells whether an autoscaler scales an object.
+// targets tells whether an autoscaler scales an object, or will again once Kruise has released it.
 func targets(autoscaler *unstructured.Unstructured, kind schema.GroupKind, name string) bool {
 	ref, _, _ := unstructured.NestedStringMap(autoscaler.Object, "spec", "scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(ref["apiVersion"])
-	return err == nil && gv.Group == kind.Group && ref["kind"] == kind.Kind && ref["name"] == name
+	return err == nil && gv.Group == kind.Group && ref["kind"] == kind.Kind && (ref["name"] == name || ref["name"] == name+kruiseDisabled)
 }

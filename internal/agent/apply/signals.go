@@ -27,7 +27,7 @@ func (w *watches) signal(ctx context.Context, gvr schema.GroupVersionResource, m
 			return r.Watch(ctx, o)
 		},
 	}
-	s := &signals{mark: mark, changed: changed, marks: map[string]string{}}
+	s := &signals{mark: mark, changed: func(o cache.ObjectName) { changed(o.Name) }, marks: map[cache.ObjectName]string{}}
 	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{Name: gvr.Resource, TypeDescription: gvr.String()})
 	go reflector.RunWithContext(ctx)
 }
@@ -35,8 +35,8 @@ func (w *watches) signal(ctx context.Context, gvr schema.GroupVersionResource, m
 // signals is the store of a reflector that keeps names and marks.
 type signals struct {
 	mark    func(metav1.Object) string
-	changed func(name string)
-	marks   map[string]string // name → mark; used by the reflector alone
+	changed func(cache.ObjectName)
+	marks   map[cache.ObjectName]string // used by the reflector alone
 }
 
 // Add, Update, Delete, Replace and Resync are called by the reflector.
@@ -48,9 +48,10 @@ func (s *signals) Update(o any) error {
 	if err != nil {
 		return err
 	}
-	if mark := s.mark(m); s.marks[m.GetName()] != mark {
-		s.marks[m.GetName()] = mark
-		s.changed(m.GetName())
+	name := cache.MetaObjectToName(m)
+	if mark := s.mark(m); s.marks[name] != mark {
+		s.marks[name] = mark
+		s.changed(name)
 	}
 	return nil
 }
@@ -60,23 +61,23 @@ func (s *signals) Delete(o any) error {
 	if err != nil {
 		return err
 	}
-	s.gone(m.GetName())
+	s.gone(cache.MetaObjectToName(m))
 	return nil
 }
 
-func (s *signals) gone(name string) {
+func (s *signals) gone(name cache.ObjectName) {
 	delete(s.marks, name)
 	s.changed(name)
 }
 
 func (s *signals) Replace(all []any, _ string) error {
-	there := map[string]bool{}
+	there := map[cache.ObjectName]bool{}
 	for _, o := range all {
 		m, err := meta.Accessor(o)
 		if err != nil {
 			return err
 		}
-		there[m.GetName()] = true
+		there[cache.MetaObjectToName(m)] = true
 		if err := s.Update(o); err != nil {
 			return err
 		}

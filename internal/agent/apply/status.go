@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -30,15 +31,44 @@ const (
 	// gossip is how long a status may be behind by the wording of a message: a Deployment that grows by fifty pods is not
 	// worth fifty writes.
 	gossip = 5 * time.Second
+	// trust is how long our own last write counts for more than a cache that has not seen it.
+	trust = time.Minute
 )
 
-// current is the Work's status as we know it: what we wrote last, if the cache has not seen that yet.
+// current is the Work's status as we know it: what we wrote last, if the cache has not seen that yet. A cache that has not
+// after so long never will: the hub was restored from a backup, where versions begin again with an earlier one.
 func (p *pass) current() *placementv1.WorkStatus {
 	if w := p.memory.written; w != nil && w.UID == p.work.UID && newer(w, p.work) {
-		return &w.Status
+		if rest := trust - p.Clock.Now().Sub(p.memory.writtenAt); rest > 0 && rest <= trust {
+			p.lookAgain(rest)
+			return &w.Status
+		}
 	}
 	p.memory.written = nil
 	return &p.work.Status
+}
+
+// isStrange tells whether the status of a Work has become what we did not write.
+func (a *Applier) isStrange(before, after client.Object) bool {
+	o, ok := before.(*placementv1.Work)
+	n, also := after.(*placementv1.Work)
+	if !ok || !also || equality.Semantic.DeepEqual(o.Status, n.Status) {
+		return false
+	}
+	mark := markOf(&n.Status)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return mark != a.told[n.Name]
+}
+
+// markOf stands for a status.
+func markOf(status *placementv1.WorkStatus) string {
+	data, err := json.Marshal(status)
+	if err != nil {
+		return "" // no status of ours: it is looked at
+	}
+	sum := sha256.Sum256(data)
+	return string(sum[:])
 }
 
 // report writes the status of the pass's Work, if it differs.
@@ -229,6 +259,9 @@ func (p *pass) writeStatus(ctx context.Context, status *placementv1.WorkStatus) 
 	if err != nil {
 		return fmt.Errorf("encode the status of Work %s: %w", p.work.Name, err)
 	}
+	p.mu.Lock()
+	p.told[p.work.Name] = markOf(status) // before the event comes
+	p.mu.Unlock()
 	after := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: p.work.Namespace, Name: p.work.Name}}
 	if err := client.IgnoreNotFound(p.hub.Status().Patch(ctx, after, client.RawPatch(types.JSONPatchType, patch))); err != nil {
 		return fmt.Errorf("write the status of Work %s: %w", p.work.Name, err)

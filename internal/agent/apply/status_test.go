@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/fleetwright/fleetwright/test/framework"
 )
@@ -25,6 +26,8 @@ type reporter struct {
 	*pass
 	clock  *stillClock
 	writes int
+	// behind tells that the cache does not see what was written.
+	behind bool
 }
 
 func newReporter(t *testing.T) *reporter {
@@ -40,7 +43,7 @@ func newReporter(t *testing.T) *reporter {
 	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 		t.Fatal(err)
 	}
-	a := &Applier{Options: Options{Clock: r.clock, Namespace: work.Namespace}, hub: hub, watches: newWatches(nil, nil, nil, nil)}
+	a := &Applier{Options: Options{Clock: r.clock, Namespace: work.Namespace}, hub: hub, watches: newWatches(nil, nil, nil, nil), told: map[string]string{}}
 	r.pass = &pass{Applier: a, work: work, memory: newMemory()}
 	return r
 }
@@ -61,9 +64,22 @@ func (r *reporter) report(t *testing.T, after time.Duration, manifests ...*manif
 	t.Helper()
 	r.clock.now = r.clock.now.Add(after)
 	r.manifests, r.again = manifests, 0
+	if !r.behind {
+		r.refresh(t)
+	}
 	if err := r.pass.report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// refresh has the cache see what was written.
+func (r *reporter) refresh(t *testing.T) {
+	t.Helper()
+	work := &placementv1.Work{}
+	if err := r.hub.Get(t.Context(), client.ObjectKeyFromObject(r.work), work); err != nil {
+		t.Fatal(err)
+	}
+	r.work = work
 }
 
 func TestWordingAloneIsWrittenSeldom(t *testing.T) {
@@ -132,6 +148,60 @@ func TestHubIsNotToldOfWhatIsDecidedInAMoment(t *testing.T) {
 	r.report(t, time.Second, waiting, refused)
 	if r.writes != 3 || r.current().ManifestConditions[1].Conditions[0].Reason != placementv1.ReasonManifestApplyFailed {
 		t.Errorf("%d writes and %v", r.writes, r.current().ManifestConditions)
+	}
+}
+
+// TestHubThatWasRestored is a hub whose Works are as in a backup: older than what we wrote, and older for good.
+func TestHubThatWasRestored(t *testing.T) {
+	t.Parallel()
+	r := newReporter(t)
+	restored := r.work.DeepCopy()
+	restored.ResourceVersion = "1"
+	r.behind = true
+	r.report(t, 0, deployment(t, "web", 3))
+	r.memory.written.ResourceVersion = "1000"
+	r.work = restored
+	r.report(t, trust-time.Second, deployment(t, "web", 3))
+	if r.writes != 1 || r.again != time.Second {
+		t.Errorf("%d writes and the next look after %s, want to trust the first write for %s", r.writes, r.again, trust)
+	}
+	r.report(t, time.Second, deployment(t, "web", 3))
+	if r.writes != 2 {
+		t.Errorf("%d writes, want one more: the hub does not have the first", r.writes)
+	}
+}
+
+func TestStatusOfOthersIsLookedAt(t *testing.T) {
+	t.Parallel()
+	r := newReporter(t)
+	before := r.work.DeepCopy()
+	seen := func(old, now *placementv1.Work) bool {
+		return r.asked().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now})
+	}
+	read := func() *placementv1.Work {
+		r.refresh(t)
+		return r.work.DeepCopy()
+	}
+	r.report(t, 0, deployment(t, "web", 0))
+	first := read()
+	r.report(t, time.Minute, deployment(t, "web", 3))
+	second := read()
+	touched := second.DeepCopy()
+	touched.ResourceVersion += "0"
+	for what, tc := range map[string]struct {
+		old, now *placementv1.Work
+		want     bool
+	}{
+		"our own write":               {first, second, false},
+		"a change beside the status":  {second, touched, false},
+		"an earlier status of ours":   {second, first, true},
+		"no status, as in the backup": {second, before, true},
+		"a Work that was asked anew":  {second, func() *placementv1.Work { w := second.DeepCopy(); w.Generation++; return w }(), true},
+		"the same status, read anew":  {first, first, false},
+	} {
+		if got := seen(tc.old, tc.now); got != tc.want {
+			t.Errorf("%s is looked at: %t", what, got)
+		}
 	}
 }
 

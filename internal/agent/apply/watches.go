@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -34,8 +35,12 @@ func (s *sight) is(fingerprint string) bool {
 	return s != nil && s.object != nil && s.fingerprint == fingerprint
 }
 
-// watches watches the objects that Works have: one watch for each resource and namespace in which there is one. Of all
-// other objects nothing is kept.
+// narrow is in how many namespaces a resource is watched by a watch for each. From one more on a single watch covers all
+// namespaces: what nobody wants is dropped as it arrives.
+const narrow = 20
+
+// watches watches the objects that Works have: one watch for each resource and namespace in which there is one, or for the
+// whole resource. Of all other objects nothing is kept.
 type watches struct {
 	objects dynamic.Interface
 	heads   metadata.Interface
@@ -45,10 +50,11 @@ type watches struct {
 	mu    sync.Mutex
 	ctx   context.Context // set while started
 	feeds map[place]*feed
+	wide  map[schema.GroupVersionResource]bool                 // resources that one watch covers
 	works map[string]map[objectKey]schema.GroupVersionResource // Work → its objects
 }
 
-// place is where objects are watched.
+// place is where objects are watched: a namespace, or all of them.
 type place struct {
 	schema.GroupVersionResource
 	namespace string
@@ -57,7 +63,7 @@ type place struct {
 func newWatches(objects dynamic.Interface, heads metadata.Interface, changed func(string), kinds func()) *watches {
 	return &watches{
 		objects: objects, heads: heads, changed: changed, kinds: kinds,
-		feeds: map[place]*feed{}, works: map[string]map[objectKey]schema.GroupVersionResource{},
+		feeds: map[place]*feed{}, wide: map[schema.GroupVersionResource]bool{}, works: map[string]map[objectKey]schema.GroupVersionResource{},
 	}
 }
 
@@ -107,38 +113,90 @@ func (w *watches) unset(work string, key objectKey) {
 	}
 }
 
+// placeOf is where an object is watched. The lock is held, as in what follows.
+func (w *watches) placeOf(gvr schema.GroupVersionResource, key objectKey) place {
+	if w.wide[gvr] {
+		return place{gvr, metav1.NamespaceAll}
+	}
+	return place{gvr, key.namespace}
+}
+
 func (w *watches) add(work string, key objectKey, gvr schema.GroupVersionResource) {
-	p := place{gvr, key.namespace}
-	f := w.feeds[p]
+	f := w.feeds[w.placeOf(gvr, key)]
 	if f == nil {
-		f = &feed{watches: w, wanted: map[string]map[string]bool{}, seen: map[string]*sight{}}
-		w.feeds[p] = f
-		if w.ctx != nil {
-			f.start(w.ctx, w.objects, p)
+		w.widen(gvr)
+		p := w.placeOf(gvr, key)
+		if f = w.feeds[p]; f == nil {
+			f = w.begin(p)
 		}
 	}
-	if f.wanted[key.name] == nil {
-		f.wanted[key.name] = map[string]bool{}
+	name := nameOf(key)
+	if f.wanted[name] == nil {
+		f.wanted[name] = map[string]bool{}
 	}
-	f.wanted[key.name][work] = true
+	f.wanted[name][work] = true
+}
+
+func (w *watches) begin(p place) *feed {
+	f := &feed{watches: w, wanted: map[cache.ObjectName]map[string]bool{}, seen: map[cache.ObjectName]*sight{}}
+	w.feeds[p] = f
+	if w.ctx != nil {
+		f.start(w.ctx, w.objects, p)
+	}
+	return f
+}
+
+// widen puts one watch in the place of many, if a resource has as many as there may be. What they have seen stays known.
+func (w *watches) widen(gvr schema.GroupVersionResource) {
+	var places []place
+	for p := range w.feeds {
+		if p.GroupVersionResource == gvr && p.namespace != metav1.NamespaceAll {
+			places = append(places, p)
+		}
+	}
+	if len(places) < narrow {
+		return
+	}
+	w.wide[gvr] = true
+	all := &feed{watches: w, wanted: map[cache.ObjectName]map[string]bool{}, seen: map[cache.ObjectName]*sight{}}
+	for _, p := range places {
+		f := w.feeds[p]
+		maps.Copy(all.wanted, f.wanted)
+		maps.Copy(all.seen, f.seen)
+		w.end(p)
+	}
+	p := place{gvr, metav1.NamespaceAll}
+	w.feeds[p] = all
+	if w.ctx != nil {
+		all.start(w.ctx, w.objects, p)
+	}
+}
+
+// end ends a watch. An event that it still brings finds nobody who wants it.
+func (w *watches) end(p place) {
+	f := w.feeds[p]
+	if f.stop != nil {
+		f.stop()
+	}
+	f.wanted, f.seen = nil, nil
+	delete(w.feeds, p)
 }
 
 func (w *watches) remove(work string, key objectKey, gvr schema.GroupVersionResource) {
-	p := place{gvr, key.namespace}
+	p := w.placeOf(gvr, key)
 	f := w.feeds[p]
 	if f == nil {
 		return
 	}
-	delete(f.wanted[key.name], work)
-	if len(f.wanted[key.name]) == 0 {
-		delete(f.wanted, key.name)
-		delete(f.seen, key.name)
+	name := nameOf(key)
+	delete(f.wanted[name], work)
+	if len(f.wanted[name]) == 0 {
+		delete(f.wanted, name)
+		delete(f.seen, name)
 	}
 	if len(f.wanted) == 0 {
-		if f.stop != nil {
-			f.stop()
-		}
-		delete(w.feeds, p)
+		w.end(p)
+		delete(w.wide, gvr)
 	}
 }
 
@@ -146,27 +204,37 @@ func (w *watches) remove(work string, key objectKey, gvr schema.GroupVersionReso
 func (w *watches) get(gvr schema.GroupVersionResource, key objectKey) *sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if f := w.feeds[place{gvr, key.namespace}]; f != nil {
-		return f.seen[key.name]
+	if f := w.feeds[w.placeOf(gvr, key)]; f != nil {
+		return f.seen[nameOf(key)]
 	}
 	return nil
 }
 
-// put says what an object is after we wrote it, so that its own event is no news.
+// put says what an object is after we wrote it, so that its own event is no news. It counts for more than what was seen at
+// the same version.
 func (w *watches) put(gvr schema.GroupVersionResource, key objectKey, object *unstructured.Unstructured, fingerprint string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if f := w.feeds[place{gvr, key.namespace}]; f != nil && f.wanted[key.name] != nil {
-		f.keep(key.name, &sight{object: slim(object), fingerprint: fingerprint, version: versionOf(object)})
+	f, name := w.feeds[w.placeOf(gvr, key)], nameOf(key)
+	if f == nil || f.wanted[name] == nil {
+		return
+	}
+	s := &sight{object: slim(object), fingerprint: fingerprint, version: versionOf(object)}
+	if before := f.seen[name]; before == nil || before.version <= s.version || s.version == 0 {
+		f.seen[name] = s
 	}
 }
+
+func nameOf(key objectKey) cache.ObjectName { return cache.NewObjectName(key.namespace, key.name) }
 
 // feed is one watch. It is the store of a reflector, and keeps no object that nobody wants.
 type feed struct {
 	*watches
 	stop   context.CancelFunc
-	wanted map[string]map[string]bool // object → the Works that have it
-	seen   map[string]*sight
+	wanted map[cache.ObjectName]map[string]bool // object → the Works that have it
+	seen   map[cache.ObjectName]*sight
+	// reached is the latest version that the watch has brought.
+	reached uint64
 }
 
 func (f *feed) start(ctx context.Context, client dynamic.Interface, p place) {
@@ -186,7 +254,7 @@ func (f *feed) start(ctx context.Context, client dynamic.Interface, p place) {
 }
 
 // keep keeps what was seen, unless something newer was, and tells whether it is news. The caller holds the lock.
-func (f *feed) keep(name string, s *sight) bool {
+func (f *feed) keep(name cache.ObjectName, s *sight) bool {
 	before := f.seen[name]
 	if before != nil && (before.version >= s.version && s.version != 0) {
 		return false
@@ -198,19 +266,24 @@ func (f *feed) keep(name string, s *sight) bool {
 // observe takes note of an object, and tells those who have it.
 func (f *feed) observe(object *unstructured.Unstructured, gone bool) {
 	f.mu.Lock()
-	name := object.GetName()
+	name := cache.MetaObjectToName(object)
+	s := &sight{version: versionOf(object)}
+	f.reached = max(f.reached, s.version)
 	wanted := f.wanted[name]
 	if wanted == nil {
 		f.mu.Unlock()
 		return
 	}
-	s := &sight{version: versionOf(object)}
-	if !gone {
+	reduced := !gone && object.GetUID() == ""
+	if !gone && !reduced {
 		s.fingerprint = drift.Fingerprint(object, placementv1.FieldManager)
 		s.object = slim(object)
 	}
 	var tell []string
 	if f.keep(name, s) {
+		if reduced {
+			delete(f.seen, name) // nobody wanted it when it arrived: now it has to be read
+		}
 		for work := range wanted {
 			tell = append(tell, work)
 		}
@@ -234,24 +307,38 @@ func (f *feed) event(o any, gone bool) error {
 	return nil
 }
 
-// Replace is told all that there is, at a moment: what is not among it and was seen before that is gone.
+// Replace is told all that there is, at a moment: what is not among it and was seen before that is gone. A moment before
+// what the watch has brought is another history, that of a backup: nothing that was seen counts any more.
 func (f *feed) Replace(all []any, version string) error {
-	there := map[string]bool{}
+	moment, _ := strconv.ParseUint(version, 10, 64)
+	f.mu.Lock()
+	anew := moment != 0 && moment < f.reached
+	if anew {
+		clear(f.seen)
+		f.reached = moment
+	}
+	f.mu.Unlock()
+	there := map[cache.ObjectName]bool{}
 	for _, o := range all {
 		if object, ok := o.(*unstructured.Unstructured); ok {
-			there[object.GetName()] = true
+			there[cache.MetaObjectToName(object)] = true
 			f.observe(object, false)
 		}
 	}
-	moment, _ := strconv.ParseUint(version, 10, 64)
 	f.mu.Lock()
+	f.reached = max(f.reached, moment)
 	var tell []string
 	for name, works := range f.wanted {
-		if before := f.seen[name]; before != nil && before.object != nil && !there[name] && before.version <= moment {
+		before := f.seen[name]
+		lost := before != nil && before.object != nil && before.version <= moment
+		if there[name] || (!anew && !lost) {
+			continue
+		}
+		if lost || before == nil {
 			f.seen[name] = &sight{version: moment}
-			for work := range works {
-				tell = append(tell, work)
-			}
+		}
+		for work := range works {
+			tell = append(tell, work)
 		}
 	}
 	f.mu.Unlock()
@@ -269,7 +356,7 @@ func (f *feed) Transformer() cache.TransformFunc {
 			return o, nil
 		}
 		f.mu.Lock()
-		wanted := f.wanted[object.GetName()] != nil
+		wanted := f.wanted[cache.MetaObjectToName(object)] != nil
 		f.mu.Unlock()
 		if wanted {
 			return object, nil

@@ -76,11 +76,20 @@ func takeReport(s *clusterv1.InternalMemberClusterStatus, r *properties.Report, 
 	}
 }
 
-// sameBut tells whether two accounts differ in nothing but the times at which they were given.
-func sameBut(a, b *clusterv1.InternalMemberClusterStatus) bool {
-	return equality.Semantic.DeepEqual(timeless(a), timeless(b))
+// silence is for how long after the last account the next can wait: not at all, if it has news.
+func silence(last, next *clusterv1.InternalMemberClusterStatus) time.Duration {
+	before, after := timeless(last), timeless(next)
+	if equality.Semantic.DeepEqual(before, after) {
+		return accountPeriod
+	}
+	before.ResourceUsage.Available, after.ResourceUsage.Available = nil, nil
+	if equality.Semantic.DeepEqual(before, after) {
+		return churnPeriod
+	}
+	return 0
 }
 
+// timeless is an account without the times at which it was given.
 func timeless(s *clusterv1.InternalMemberClusterStatus) *clusterv1.InternalMemberClusterStatus {
 	s = s.DeepCopy()
 	s.ResourceUsage.ObservationTime = metav1.Time{}

@@ -1,10 +1,18 @@
 package heartbeat
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/properties"
@@ -49,30 +57,40 @@ func TestAccount(t *testing.T) {
 	imc.Status = *first
 
 	// An agent that was restarted knows nothing yet, and takes nothing back.
-	if after := account(imc, facts{clusterID: "id", now: noon.Add(time.Hour)}); !sameBut(first, after) {
+	if after := account(imc, facts{clusterID: "id", now: noon.Add(time.Hour)}); silence(first, after) != accountPeriod {
 		t.Errorf("after a restart (-before +after):\n%s", cmp.Diff(first, after))
 	}
 	for name, tc := range map[string]struct {
 		change func(*facts)
-		same   bool
+		want   time.Duration
 	}{
-		"later":       {func(f *facts) { f.now = noon.Add(time.Minute) }, true},
-		"not healthy": {func(f *facts) { f.health = &health{message: "etcd"} }, false},
+		"later":       {func(f *facts) { f.now = noon.Add(time.Minute) }, accountPeriod},
+		"not healthy": {func(f *facts) { f.health = &health{message: "etcd"} }, 0},
 		"another node": {func(f *facts) {
 			f.report = &properties.Report{Properties: map[string]string{clusterv1.NodeCountProperty: "3"}}
-		}, false},
+		}, 0},
+		"pods came": {func(f *facts) {
+			report := *all.report
+			report.Available = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+			f.report = &report
+		}, churnPeriod},
+		"pods came, and a node went": {func(f *facts) {
+			report := *all.report
+			report.Available, report.Allocatable = corev1.ResourceList{}, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+			f.report = &report
+		}, 0},
 		"left": {func(f *facts) {
 			f.joined = &metav1.Condition{Status: metav1.ConditionFalse, Reason: clusterv1.ReasonAgentLeft}
-		}, false},
+		}, 0},
 	} {
 		f := all
 		tc.change(&f)
-		if got := sameBut(first, account(imc, f)); got != tc.same {
-			t.Errorf("%s: the same account: %v, want %v", name, got, tc.same)
+		if got := silence(first, account(imc, f)); got != tc.want {
+			t.Errorf("%s: the account can wait %s, want %s", name, got, tc.want)
 		}
 	}
 	imc.Generation = 4
-	if sameBut(first, account(imc, all)) {
+	if silence(first, account(imc, all)) != 0 {
 		t.Error("the account for a new generation is taken for the same")
 	}
 }
@@ -107,8 +125,76 @@ func TestChecker(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	server.Close()
-	if got := c.ask(t.Context()); got == "" {
-		t.Error("a server that is gone is well")
+	if got, want := c.ask(t.Context()), "the cluster's API server does not answer: connection refused"; got != want {
+		t.Errorf("a server that is gone: got %q, want %q", got, want)
+	}
+}
+
+// TestChecksThatFailAlikeSayTheSame asks a server that ends each connection: the error names a port that is another each time.
+func TestChecksThatFailAlikeSayTheSame(t *testing.T) {
+	t.Parallel()
+	reset := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if tcp, ok := connection.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = connection.Close()
+	}))
+	defer reset.Close()
+	c, err := newChecker(&rest.Config{Host: reset.URL}, clock.RealClock{}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, want := c.ask(t.Context()), "the cluster's API server does not answer: connection reset by peer"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	at := func(hour int) error {
+		return &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: fmt.Sprintf("current time %d:00", hour)}}
+	}
+	for name, tc := range map[string]struct {
+		one, other error
+		want       string
+	}{
+		"a certificate": {fmt.Errorf("get: %w", at(1)), fmt.Errorf("get: %w", at(2)), "its certificate has expired or is not valid yet"},
+		"a name": {
+			&net.DNSError{Name: "kubernetes", Err: "read udp 10.0.0.1:4000->10.0.0.2:53"}, &net.DNSError{Name: "kubernetes", Err: "read udp 10.0.0.1:4001->10.0.0.2:53"},
+			"its name kubernetes cannot be resolved",
+		},
+		"too late":     {os.ErrDeadlineExceeded, fmt.Errorf("read 127.0.0.1:4000: %w", os.ErrDeadlineExceeded), "no answer within 5s"},
+		"other errors": {errors.New("10.0.0.1:4000 is odd"), errors.New("10.0.0.1:4001 is odd"), "10.0.0.1 is odd"},
+	} {
+		if one, other := stable(tc.one), stable(tc.other); one != tc.want || other != tc.want {
+			t.Errorf("%s: got %q and %q, want %q", name, one, other, tc.want)
+		}
+	}
+}
+
+func TestComplaintIsShort(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"one":             {errors.New("no"), "no"},
+		"some":            {errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c"))), "3 things failed: a; b; c"},
+		"in others words": {fmt.Errorf("list: %w, %w", errors.New("a"), errors.New("b")), "list: a, b"},
+	} {
+		if got := complaint(tc.err); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+	var many []error
+	for range 5000 {
+		many = append(many, errors.New("Deployment é/é cannot be removed"))
+	}
+	if got := complaint(errors.Join(many...)); len(got) > maxComplaint+len("…") || !strings.HasPrefix(got, "5000 things failed: ") || !utf8.ValidString(got) {
+		t.Errorf("of 5000 errors are told %d bytes: %q", len(got), got)
 	}
 }
 

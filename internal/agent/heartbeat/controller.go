@@ -27,6 +27,8 @@ const (
 	// accountPeriod is after how long an account is given again though nothing has changed. With what a busy hub may take
 	// it stays below the two minutes that users are promised.
 	accountPeriod = 110 * time.Second
+	// churnPeriod is how long it may wait that pods took other amounts: they come and go all the time.
+	churnPeriod = time.Minute
 	// claimPeriod is how often an agent in a second cluster says that it is there.
 	claimPeriod = 5 * time.Minute
 	// leavePeriod is after how long it is looked again at what is still being removed.
@@ -219,7 +221,7 @@ func (c *Controller) leave(ctx context.Context, imc *clusterv1.InternalMemberClu
 	switch {
 	case failed != nil:
 		leaves.WithLabelValues(outcome(failed)).Inc()
-		joined = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: clusterv1.ReasonAgentFailedToLeave, Message: failed.Error()}
+		joined = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: clusterv1.ReasonAgentFailedToLeave, Message: complaint(failed)}
 	case len(remaining) == 0:
 		c.left = true
 		leaves.WithLabelValues(outcome(nil)).Inc()
@@ -262,11 +264,12 @@ func (c *Controller) write(ctx context.Context, imc *clusterv1.InternalMemberClu
 		f.report = &report
 	}
 	want := account(imc, f)
-	due := lastHeartbeat(&imc.Status).Add(accountPeriod).Sub(f.now)
-	if due > accountPeriod { // the clock was set back
+	after := silence(&imc.Status, want)
+	due := lastHeartbeat(&imc.Status).Add(after).Sub(f.now)
+	if due > after { // the clock was set back
 		due = 0
 	}
-	if due > 0 && sameBut(&imc.Status, want) {
+	if due > 0 {
 		return ctrl.Result{RequeueAfter: due}, nil
 	}
 	from := imc.ResourceVersion

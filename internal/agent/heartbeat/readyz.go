@@ -2,11 +2,17 @@ package heartbeat
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -83,7 +89,7 @@ func (c *checker) ask(ctx context.Context) string {
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return "the cluster's API server does not answer: " + err.Error()
+		return "the cluster's API server does not answer: " + stable(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK {
@@ -91,6 +97,38 @@ func (c *checker) ask(ctx context.Context) string {
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, longestComplaint))
 	return fmt.Sprintf("the cluster's API server says that it is not ready: %s: %s", response.Status, failing(string(body)))
+}
+
+// port is that of an address; our own is another at each try.
+var port = regexp.MustCompile(`:\d+\b`)
+
+// stable is why there was no answer, without what changes from one try to the next: ports, times, the number of bytes.
+func stable(err error) string {
+	var (
+		name        *net.DNSError
+		certificate *tls.CertificateVerificationError
+		number      syscall.Errno
+		timed       interface{ Timeout() bool }
+	)
+	switch {
+	case errors.As(err, &name):
+		return "its name " + name.Name + " cannot be resolved"
+	case errors.As(err, &certificate):
+		var invalid x509.CertificateInvalidError
+		if errors.As(certificate.Err, &invalid) && invalid.Reason == x509.Expired {
+			return "its certificate has expired or is not valid yet"
+		}
+		return "its certificate is not accepted: " + certificate.Err.Error()
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &timed) && timed.Timeout():
+		return "no answer within " + answerWithin.String()
+	}
+	last := err
+	for next := errors.Unwrap(last); next != nil; next = errors.Unwrap(last) {
+		last = next
+	}
+	return port.ReplaceAllString(last.Error(), "")
 }
 
 // failing is what of the checks' list has failed.

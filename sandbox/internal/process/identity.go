@@ -36,7 +36,31 @@ func Identify(pid int) (Identity, error) {
 // its threads have ended: until then they hold its files and its ports.
 func (id Identity) Alive() bool {
 	stat, ok := id.stat()
-	return ok && stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1)
+	return ok && stat.runs()
+}
+
+func (s stat) runs() bool { return s.state != 'X' && (s.state != 'Z' || s.threads > 1) }
+
+// groupRuns reports whether a process of the group that the process leads, or led, is there. The kernel hands no number
+// out again while a group bears it: unless another process has it, the group is the one that the process led.
+func (id Identity) groupRuns() (bool, error) {
+	if now, err := readStat(id.PID); err == nil && now.startTime != id.StartTime {
+		return false, nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return false, fmt.Errorf("looking up the processes of group %d: %w", id.PID, err)
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil && s.group == id.PID && s.runs() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Stopped reports whether the process is there and stopped by a signal.
@@ -61,6 +85,7 @@ func (id Identity) stat() (stat, bool) {
 // stat is what this package needs of /proc/PID/stat.
 type stat struct {
 	state     byte
+	group     int
 	threads   int // that have not ended
 	startTime uint64
 }
@@ -80,7 +105,7 @@ func readStat(pid int) (stat, error) {
 // parseStat reads a line of /proc/PID/stat. The second field is the program's name in parentheses; as the name may
 // itself hold spaces and parentheses, fields are counted from the last closing one.
 func parseStat(line string) (stat, error) {
-	const threadsAfterName, startTimeAfterName = 17, 19 // fields 20 and 22 of the line
+	const groupAfterName, threadsAfterName, startTimeAfterName = 2, 17, 19 // fields 5, 20 and 22 of the line
 	_, name, found := strings.Cut(line, "(")
 	end := strings.LastIndexByte(name, ')')
 	if !found || end < 0 {
@@ -90,6 +115,10 @@ func parseStat(line string) (stat, error) {
 	if len(fields) <= startTimeAfterName {
 		return stat{}, fmt.Errorf("its stat line has only %d fields after the program name", len(fields))
 	}
+	group, err := strconv.Atoi(fields[groupAfterName])
+	if err != nil {
+		return stat{}, fmt.Errorf("process group in its stat line: %w", err)
+	}
 	threads, err := strconv.Atoi(fields[threadsAfterName])
 	if err != nil {
 		return stat{}, fmt.Errorf("number of threads in its stat line: %w", err)
@@ -98,7 +127,7 @@ func parseStat(line string) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("start time in its stat line: %w", err)
 	}
-	return stat{state: fields[0][0], threads: threads, startTime: start}, nil
+	return stat{state: fields[0][0], group: group, threads: threads, startTime: start}, nil
 }
 
 func bootID() (string, error) {

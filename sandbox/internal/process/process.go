@@ -19,6 +19,9 @@ import (
 // pollInterval is how often the end of a process is looked for. The kernel tells only a parent, which is usually gone.
 const pollInterval = 10 * time.Millisecond
 
+// killPatience is how long the kernel may take to end what was killed.
+const killPatience = 30 * time.Second
+
 // Command says what to start.
 type Command struct {
 	// Args is the program, as an absolute path, and its arguments.
@@ -81,9 +84,9 @@ func Signal(id Identity, sig syscall.Signal) (bool, error) {
 	return true, nil
 }
 
-// Kill ends the process group that the identified process leads and waits until the process is gone. With a grace
-// period above zero it asks with SIGTERM first. A process that is not there any more, or whose number now belongs to
-// another process, is left alone.
+// Kill ends the process group that the identified process leads and waits until all of it is gone. With a grace period
+// above zero it asks with SIGTERM first; what is left after that, with or without its leader, is ended. A process that is not
+// there any more, or whose number now belongs to another process, is left alone.
 func Kill(ctx context.Context, id Identity, grace time.Duration) error {
 	if grace > 0 {
 		found, err := Signal(id, syscall.SIGTERM)
@@ -94,16 +97,39 @@ func Kill(ctx context.Context, id Identity, grace time.Duration) error {
 		if _, err := Signal(id, syscall.SIGCONT); err != nil {
 			return err
 		}
-		err = WaitGone(ctx, id, grace)
+		err = waitGroupGone(ctx, id, grace)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		// Its leader may have ended, and by now the rest.
+		if runs, err := id.groupRuns(); err != nil || !runs {
+			return err
+		}
+		if err := unix.Kill(-id.PID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("sending SIGKILL to process group %d: %w", id.PID, err)
+		}
+		return waitGroupGone(ctx, id, killPatience)
 	}
 	found, err := Signal(id, syscall.SIGKILL)
 	if err != nil || !found {
 		return err
 	}
-	return WaitGone(ctx, id, 30*time.Second)
+	return waitGroupGone(ctx, id, killPatience)
+}
+
+// waitGroupGone waits until the group that the process leads, or led, has ended.
+func waitGroupGone(ctx context.Context, id Identity, timeout time.Duration) error {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(context.Context) (bool, error) {
+		if id.Alive() {
+			return false, nil
+		}
+		runs, err := id.groupRuns()
+		return !runs, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for process group %d to end: %w", id.PID, err)
+	}
+	return nil
 }
 
 // WaitGone waits until the identified process has ended.

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,11 +17,12 @@ func TestParseStat(t *testing.T) {
 		want    stat
 		wantErr string
 	}{
-		"plain name":                        {line: "4242 (etcd) S" + rest, want: stat{'S', 1, 44379}},
-		"name with spaces and parentheses":  {line: "4242 (a) R (b) Z" + rest, want: stat{'Z', 1, 44379}},
-		"name that looks like other fields": {line: "4242 (x 1 2 3) T" + rest, want: stat{'T', 1, 44379}},
+		"plain name":                        {line: "4242 (etcd) S" + rest, want: stat{'S', 4242, 1, 44379}},
+		"name with spaces and parentheses":  {line: "4242 (a) R (b) Z" + rest, want: stat{'Z', 4242, 1, 44379}},
+		"name that looks like other fields": {line: "4242 (x 1 2 3) T" + rest, want: stat{'T', 4242, 1, 44379}},
 		"no name":                           {line: "4242 etcd S", wantErr: "no program name"},
 		"cut off":                           {line: "4242 (etcd) S 1 2", wantErr: "only 3 fields"},
+		"group is no number":                {line: "4242 (etcd) S" + strings.Replace(rest, "4242", "x", 1), wantErr: "process group"},
 		"threads are no number":             {line: "4242 (etcd) S" + strings.Replace(rest, "20 0 1 0", "20 0 x 0", 1), wantErr: "number of threads"},
 		"start time is no number":           {line: "4242 (etcd) S" + strings.Replace(rest, "44379", "x", 1), wantErr: "start time"},
 	}
@@ -105,6 +107,35 @@ func TestKillGivesTimeToEnd(t *testing.T) {
 	}
 	if content, _ := os.ReadFile(log); !strings.Contains(string(content), "bye") {
 		t.Errorf("the process was not given time to end:\n%s", content)
+	}
+}
+
+// TestKillEndsWhatOutlivesItsLeader has a leader that ends when it is asked to, and a child that does not.
+func TestKillEndsWhatOutlivesItsLeader(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "sh.log")
+	p := start(t, log, "sh", "-c", `(trap '' TERM; echo child $(sh -c 'echo $PPID'); while :; do sleep 0.05; done) & trap 'exit 0' TERM; while :; do sleep 0.05; done`)
+	var child Identity
+	waitUntil(t, "ready", func() bool {
+		content, _ := os.ReadFile(log)
+		_, after, found := strings.Cut(string(content), "\nchild ")
+		number, _, whole := strings.Cut(after, "\n")
+		pid, err := strconv.Atoi(number)
+		if !found || !whole || err != nil {
+			return false
+		}
+		child, err = Identify(pid)
+		return err == nil
+	})
+	t.Cleanup(func() {
+		if child.Alive() {
+			_ = syscall.Kill(child.PID, syscall.SIGKILL)
+		}
+	})
+	if err := Kill(t.Context(), p, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if p.Alive() || child.Alive() {
+		t.Errorf("after Kill the leader is alive: %v, its child: %v", p.Alive(), child.Alive())
 	}
 }
 
