@@ -87,6 +87,7 @@ type agent struct {
 	clock *clocktesting.FakeClock
 	works *workloads
 	over  chan string
+	seen  chan string // what the agent saw at each look: the annotation, or gone404
 	imc   *clusterv1.InternalMemberCluster
 	lease *coordinationv1.Lease
 }
@@ -101,7 +102,7 @@ func startAgent(t *testing.T, name, memberID string) *agent {
 	name += "-" + rand.String(5) // so that a test can be repeated
 	ns := placement.MemberNamespace(name)
 	a := &agent{
-		t: t, name: name, hub: hub, clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), works: &workloads{}, over: make(chan string, 10),
+		t: t, name: name, hub: hub, clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), works: &workloads{}, over: make(chan string, 10), seen: make(chan string, 1000),
 		imc: &clusterv1.InternalMemberCluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
 			Spec:       clusterv1.InternalMemberClusterSpec{State: clusterv1.ClusterStateJoin, HeartbeatPeriodSeconds: 30, ClusterID: memberID},
@@ -116,6 +117,10 @@ func startAgent(t *testing.T, name, memberID string) *agent {
 	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
 		Scheme: framework.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{ns: {}}},
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			c, err := client.New(config, options)
+			return &watched{Client: c, seen: a.seen}, err
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,6 +183,70 @@ func (a *agent) wake(why string) {
 	})
 }
 
+// gone404 is what the agent sees where there is no InternalMemberCluster.
+const gone404 = "gone"
+
+// watched tells what the agent sees when it looks at the membership.
+type watched struct {
+	client.Client
+	seen chan string
+}
+
+func (w *watched) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	err := w.Client.Get(ctx, key, o, options...)
+	if _, ok := o.(*clusterv1.InternalMemberCluster); ok {
+		sight := o.GetAnnotations()["test/wake"]
+		if apierrors.IsNotFound(err) {
+			sight = gone404
+		}
+		select {
+		case w.seen <- sight:
+		default:
+		}
+	}
+	return err
+}
+
+// awaitSight waits until the agent has begun to look at what is so now.
+func (a *agent) awaitSight(want string) {
+	a.t.Helper()
+	deadline := time.After(framework.Patience)
+	for {
+		select {
+		case got := <-a.seen:
+			if got == want {
+				return
+			}
+		case <-deadline:
+			a.t.Fatalf("the agent does not see %q", want)
+		}
+	}
+}
+
+// looked makes the agent look, and waits until it has done so and reads what has come of it: it looks one time after another,
+// so that it is done with one when it begins the next.
+func (a *agent) looked(why string) {
+	a.t.Helper()
+	for _, sight := range []string{why, why + ", done"} {
+		a.wake(sight)
+		a.awaitSight(sight)
+	}
+	for _, o := range []client.Object{a.imc, a.lease} {
+		if err := a.hub.Get(a.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
+// silent checks that the agent does nothing, and leaves the ID that another cluster wrote.
+func (a *agent) silent(id string) {
+	a.t.Helper()
+	if a.works.isActive() || a.lease.Spec.RenewTime != nil || len(a.imc.Status.AgentStatus) > 0 || a.imc.Status.ClusterID != id {
+		a.t.Errorf("it applies: %v, renewed the Lease at %v, and reports %+v of cluster %s",
+			a.works.isActive(), a.lease.Spec.RenewTime, a.imc.Status.AgentStatus, a.imc.Status.ClusterID)
+	}
+}
+
 func (a *agent) join() {
 	a.t.Helper()
 	a.awaitJoined("True/"+clusterv1.ReasonAgentJoined, "applies")
@@ -205,8 +274,7 @@ func TestWritesOnlyWhenThereIsNewsOrItIsTime(t *testing.T) {
 	a.join()
 	before := a.imc.Status.DeepCopy()
 	a.clock.Step(time.Minute)
-	a.wake("a minute later")
-	a.ask(func(i *clusterv1.InternalMemberCluster) { i.Labels = map[string]string{"look": "again"} })
+	a.looked("a minute later")
 	if got, want := lastHeartbeat(&a.imc.Status), lastHeartbeat(before); !got.Equal(want) {
 		t.Errorf("without news there is a heartbeat at %s after that at %s", got, want)
 	}
@@ -228,13 +296,8 @@ func TestSecondCluster(t *testing.T) {
 	if err := a.hub.Status().Update(t.Context(), a.imc); err != nil {
 		t.Fatal(err)
 	}
-	a.wake("look again")
-	if err := a.hub.Get(t.Context(), client.ObjectKeyFromObject(a.lease), a.lease); err != nil {
-		t.Fatal(err)
-	}
-	if a.works.isActive() || a.lease.Spec.RenewTime != nil || len(a.imc.Status.AgentStatus) > 0 {
-		t.Errorf("it applies: %v, renewed the Lease at %v, and reports %+v", a.works.isActive(), a.lease.Spec.RenewTime, a.imc.Status.AgentStatus)
-	}
+	a.looked("again")
+	a.silent("other")
 	a.clock.Step(claimPeriod)
 	a.wake("later")
 	a.await("says again that it is there", func(i *clusterv1.InternalMemberCluster) bool { return i.Status.ClusterID == "this" })
@@ -251,7 +314,8 @@ func TestAnotherWasFaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.ask(func(i *clusterv1.InternalMemberCluster) { i.Spec.ClusterID = "" })
-	a.wake("nothing is recorded")
+	a.looked("while nothing is recorded")
+	a.silent("other")
 	a.ask(func(i *clusterv1.InternalMemberCluster) { i.Spec.ClusterID = "this" })
 	a.join()
 }
@@ -291,15 +355,16 @@ func TestAccidentsEndNothing(t *testing.T) {
 	if err := a.hub.Get(t.Context(), client.ObjectKeyFromObject(a.imc), a.imc); !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	a.clock.Step(checkPeriod) // looks at its health, and so at the membership
-	if !a.works.isActive() || len(a.over) > 0 {
-		t.Errorf("without being asked to leave: it applies: %v, it is over: %d times", a.works.isActive(), len(a.over))
-	}
+	a.awaitSight(gone404)
 	a.imc.ResourceVersion, a.imc.UID = "", ""
 	if err := a.hub.Create(t.Context(), a.imc); err != nil {
 		t.Fatal(err)
 	}
+	// It looks one time after another: what it made of the absence is done by now.
 	if why := <-a.over; !strings.Contains(why, "anew") {
 		t.Errorf("it is over: %s", why)
+	}
+	if !a.works.isActive() {
+		t.Error("without being asked to leave it applies nothing any more")
 	}
 }
