@@ -28,7 +28,7 @@ func complaint(failed error) string {
 
 // each are the errors that were joined. What wraps others has words of its own, and counts as one.
 func each(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // see above
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}

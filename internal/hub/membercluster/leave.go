@@ -192,7 +192,7 @@ func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberClust
 				return fmt.Errorf("delete namespace %s: %w", namespace.Name, err)
 			}
 		}
-		if _, err := c.releaseWorks(ctx, namespace.Name); err != nil {
+		if err := c.releaseWorks(ctx, namespace.Name); err != nil {
 			return err
 		}
 		return c.releaseRights(ctx, cluster) // the namespace's going brings the next pass
@@ -227,17 +227,17 @@ func (c *Controller) gone(ctx context.Context, name string) error {
 		return client.IgnoreNotFound(err) // it was made a moment ago, and is looked at by itself
 	}
 	cluster.Name = name
-	if _, err := c.releaseWorks(ctx, namespace.Name); err != nil {
+	if err := c.releaseWorks(ctx, namespace.Name); err != nil {
 		return err
 	}
 	return c.releaseRights(ctx, cluster)
 }
 
-// releaseWorks lifts every finalizer from the Works of a namespace, and tells how many there were.
-func (c *Controller) releaseWorks(ctx context.Context, namespace string) (int, error) {
+// releaseWorks lifts every finalizer from the Works of a namespace.
+func (c *Controller) releaseWorks(ctx context.Context, namespace string) error {
 	works, err := c.works(ctx, namespace)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for i := range works {
 		work := &works[i]
@@ -248,10 +248,10 @@ func (c *Controller) releaseWorks(ctx context.Context, namespace string) (int, e
 		work.Finalizers = nil
 		err := c.Client.Patch(ctx, work, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if client.IgnoreNotFound(err) != nil {
-			return 0, fmt.Errorf("lift the finalizers of Work %s/%s: %w", namespace, work.Name, err)
+			return fmt.Errorf("lift the finalizers of Work %s/%s: %w", namespace, work.Name, err)
 		}
 	}
-	return len(works), nil
+	return nil
 }
 
 // works returns the metadata of the Works of a namespace, read live.
@@ -280,7 +280,7 @@ func (c *Controller) releaseLostNamespace(ctx context.Context, cluster *clusterv
 	}
 	if owner := metav1.GetControllerOf(namespace); owner != nil && owner.UID != cluster.UID && ours(namespace, cluster.Name) {
 		// It belonged to an earlier cluster of this name, whose agent need not answer any more.
-		if _, err := c.releaseWorks(ctx, name); err != nil {
+		if err := c.releaseWorks(ctx, name); err != nil {
 			return err
 		}
 		return c.releaseRights(ctx, cluster)

@@ -109,6 +109,11 @@ func TestCrashes(t *testing.T) {
 			reach(b, func(exists bool) bool { return exists && isOn(b, "1") })
 			f.delete(b)
 			reach(b, func(exists bool) bool { return !exists })
+			select {
+			case <-crash.crashed:
+			default:
+				t.Errorf("the hub did not crash: it made fewer than %d writes", n+1)
+			}
 			if _, released := a.story(); len(released) > 0 {
 				t.Errorf("Works were deleted without the hub's word: %v", released)
 			}

@@ -86,12 +86,13 @@ func (c *Controller) isMeant(ctx context.Context, b placementv1.BindingObject, t
 // placement reads the placement that a binding was made for; nil where it is gone.
 func (c *Controller) placement(ctx context.Context, r client.Reader, t render.Target) (placementv1.PlacementObject, error) {
 	p := c.Kinds.NewPlacement()
-	err := r.Get(ctx, t.Placement, p)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read placement %s to tell whether binding %s was deleted with it: %w", t.Placement, t.Binding, err)
-	}
-	if err != nil || string(p.GetUID()) != t.PlacementUID {
+	switch err := r.Get(ctx, t.Placement, p); {
+	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // that it is gone is an answer
+	case err != nil:
+		return nil, fmt.Errorf("read placement %s to tell whether binding %s was deleted with it: %w", t.Placement, t.Binding, err)
+	case string(p.GetUID()) != t.PlacementUID:
+		return nil, nil //nolint:nilnil // another one has its name, so it is gone
 	}
 	return p, nil
 }
