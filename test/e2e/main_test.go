@@ -35,6 +35,11 @@ func run(m *testing.M) int {
 			}
 		}()
 	}
+	// What a run that was broken off has left behind must not decide about this one.
+	if err := fleet.Down(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "clear the sandbox away:", err)
+		return 1
+	}
 	if err := fleet.Up(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "start the sandbox:", err)
 		return 1

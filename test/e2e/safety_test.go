@@ -164,7 +164,11 @@ func forget(t *testing.T, hub client.WithWatch) {
 			if !ok {
 				t.Fatalf("%T in %T is no object", item, list)
 			}
-			if err := hub.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			patch := `{"metadata":{"finalizers":null}}`
+			if _, binding := object.(*placementv1.ClusterResourceBinding); binding {
+				patch = `{"metadata":{"finalizers":null},"spec":{"state":"Unscheduled"}}` // no other may be deleted by hand
+			}
+			if err := hub.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 				t.Fatalf("take the finalizers off %T %s: %v", object, object.GetName(), err)
 			}
 			if err := client.IgnoreNotFound(hub.Delete(t.Context(), object)); err != nil {

@@ -5,6 +5,8 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,6 +75,7 @@ type Applier struct {
 	waiting  map[string]waits
 	woken    map[string]bool
 	orphaned map[string]bool   // AppliedWorks whose Works the hub does not have
+	asleep   map[string]bool   // Works, and AppliedWorks without one, that were not looked at since the applier did not work
 	told     map[string]string // Work → what stands for the status that was written last
 }
 
@@ -140,7 +143,7 @@ func New(options Options) (*Applier, error) {
 	a := &Applier{
 		Options: options, member: objects, metadata: heads, discover: discover,
 		kinds:    &kinds{client: discover, versions: map[schema.GroupVersion]map[string]resource{}},
-		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{}, told: map[string]string{},
+		settling: settling, memory: map[string]*workMemory{}, waiting: map[string]waits{}, woken: map[string]bool{}, orphaned: map[string]bool{}, asleep: map[string]bool{}, told: map[string]string{},
 	}
 	a.watches = newWatches(objects, heads, a.enqueue, a.kindsChanged)
 	a.autoscalers = newAutoscalers(objects.Resource(autoscalerResource), a.enqueue)
@@ -213,7 +216,26 @@ func (a *Applier) Activate(ctx context.Context, active bool) error {
 	for name := range all {
 		a.enqueue(name)
 	}
+	for _, name := range a.awaken() {
+		a.enqueue(name)
+	}
 	return nil
+}
+
+// sleep takes note of what was to be looked at while the applier does not work.
+func (a *Applier) sleep(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asleep[name] = true
+}
+
+// awaken returns what was to be looked at meanwhile.
+func (a *Applier) awaken() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names := slices.Collect(maps.Keys(a.asleep))
+	clear(a.asleep)
+	return names
 }
 
 // switchTo opens the gate or closes it, and tells whether that is a change.

@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -11,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -53,6 +56,7 @@ func TestApplier(t *testing.T) {
 		"AppliedWork deleted by hand":                    testAppliedWorkDeleted,
 		"a restart changes nothing":                      testRestart,
 		"a Work that vanished":                           testVanished,
+		"a Work that vanished before the agent came":     testVanishedWhileIdle,
 		"a version that is not served any more":          testVersionDropped,
 		"a kind that is served in no version":            testServedNowhere,
 		"drift of what a later revision merged":          testMergedDrift,
@@ -369,6 +373,38 @@ func testVanished(t *testing.T) {
 	if owners := a.live("vanished-a").OwnerReferences; len(owners) > 0 {
 		t.Errorf("the object is still owned by %v", owners)
 	}
+}
+
+// testVanishedWhileIdle is an AppliedWork without a Work that somebody deletes while no agent runs: the next one lets it go,
+// although it sees it before it may work.
+func testVanishedWhileIdle(t *testing.T) {
+	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + "idle", config: memberConfig}
+	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, memberConfig)
+	if err := a.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	record := &placementv1.AppliedWork{ObjectMeta: metav1.ObjectMeta{Name: "idle", Finalizers: []string{placementv1.FinalizerAppliedWork}}}
+	record.Spec.WorkName, record.Spec.WorkNamespace = "idle", a.namespace
+	for _, act := range []func() error{
+		func() error { return a.member.Create(t.Context(), record) }, func() error { return a.member.Delete(t.Context(), record) },
+	} {
+		if err := act(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.startIdle()
+	err := utilwait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, framework.Patience, true, func(context.Context) (bool, error) {
+		a.applier.mu.Lock()
+		defer a.applier.mu.Unlock()
+		return a.applier.asleep["idle"], nil
+	})
+	if err != nil {
+		t.Fatalf("the agent does not come to see the AppliedWork: %v", err)
+	}
+	if err := a.applier.Activate(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	framework.AwaitGone(t, a.member, record)
 }
 
 func testLeaveKeep(t *testing.T) {

@@ -52,6 +52,7 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	a.gate.RLock()
 	defer a.gate.RUnlock()
 	if !a.active {
+		a.sleep(request.Name)
 		return ctrl.Result{}, nil
 	}
 	work := &placementv1.Work{}
@@ -75,7 +76,10 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		p.lookAgain(settle)
 		err = nil
 	}
-	return ctrl.Result{RequeueAfter: p.again}, err
+	if err != nil {
+		return ctrl.Result{}, err // which comes again by itself, after a while
+	}
+	return ctrl.Result{RequeueAfter: p.again}, nil
 }
 
 // settle is how long to wait after a write that lost against another one.

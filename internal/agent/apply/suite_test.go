@@ -66,6 +66,16 @@ func startAgentIn(t testing.TB, name string, member *rest.Config) *agent {
 // start starts the applier; again after it was stopped, as another process would.
 func (a *agent) start() (stop func()) {
 	a.t.Helper()
+	stop = a.startIdle()
+	if err := a.applier.Activate(a.t.Context(), true); err != nil {
+		a.t.Fatal(err)
+	}
+	return stop
+}
+
+// startIdle starts the applier of a cluster that has yet to join.
+func (a *agent) startIdle() (stop func()) {
+	a.t.Helper()
 	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
 		Scheme: framework.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{a.namespace: {}}},
@@ -85,9 +95,6 @@ func (a *agent) start() (stop func()) {
 	go func() { done <- mgr.Start(ctx) }()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		a.t.Fatal("the cache does not sync")
-	}
-	if err := a.applier.Activate(ctx, true); err != nil {
-		a.t.Fatal(err)
 	}
 	stopped := false
 	stop = func() {
