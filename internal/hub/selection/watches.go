@@ -110,24 +110,27 @@ func (w *Watches) Start(ctx context.Context) error {
 
 // keepUp makes the watches fit whenever interests or definitions have changed.
 func (w *Watches) keepUp(ctx context.Context, all *sync.WaitGroup) {
-	var again []time.Duration
+	var again reminders
 	for {
 		var timer <-chan time.Time
-		if len(again) > 0 {
-			timer = w.Clock.After(again[0])
-			again = again[1:]
+		if wait, any := again.wait(w.Clock.Now()); any {
+			timer = w.Clock.After(wait)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.altered:
-			again = settling
+			again = nil // the later ones are enough
+			again.after(w.Clock.Now(), settling...)
 		case <-w.refresh:
 		case <-timer:
 		}
+		again.passed(w.Clock.Now())
 		if err := w.fit(ctx, all); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The watches of selected kinds are not up to date; trying again")
-			again = []time.Duration{undiscovered}
+			if wait, any := again.wait(w.Clock.Now()); !any || wait > undiscovered {
+				again.after(w.Clock.Now(), undiscovered)
+			}
 		}
 	}
 }
