@@ -175,8 +175,11 @@ const (
 type InternalMemberClusterSpec struct {
 	// state is Join or Leave.
 	State ClusterState `json:"state"`
-	// heartbeatPeriodSeconds is how often the agent gives a sign of life.
+	// heartbeatPeriodSeconds is how often the agent gives a sign of life, in seconds, as the MemberCluster says; 0 to 600, and
+	// 0, or nothing, is 60.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
 	HeartbeatPeriodSeconds int32 `json:"heartbeatPeriodSeconds,omitempty"`
 	// workloads is what to do, on Leave, with what was placed. Default: Keep.
 	// +optional

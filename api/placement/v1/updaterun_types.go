@@ -305,9 +305,11 @@ type ClusterStagedUpdateRunList struct {
 // ApprovalRequestSpec names the gate that an approval opens.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="The spec field is immutable"
 type ApprovalRequestSpec struct {
-	// parentStageRollout is the update run.
+	// parentStageRollout is the name of the update run that asks; at most 253 characters.
+	// +kubebuilder:validation:MaxLength=253
 	TargetUpdateRun string `json:"parentStageRollout"`
-	// targetStage is the stage.
+	// targetStage is the name of its stage that waits; at most 63 characters.
+	// +kubebuilder:validation:MaxLength=63
 	TargetStage string `json:"targetStage"`
 }
 
