@@ -68,10 +68,12 @@ func (c *crashingStatus) Patch(ctx context.Context, o client.Object, p client.Pa
 }
 
 // A cluster is given a snapshot of two parts, then one of a single part, and then its binding is deleted. Wherever a hub
-// crashes on that way, the next one ends where the first would have.
+// crashes on that way, the next one ends where the first would have. It crashes later each time, until it makes it all the
+// way.
 func TestCrashes(t *testing.T) {
-	const writes = 13 // so many are made on the way, or a few more where an agent is slow
-	for n := range int32(writes) {
+	const least = 10 // writes on the way: two Works, one that goes and one that changes, its going, and statuses
+	arrived := false
+	for n := int32(0); !arrived && !t.Failed(); n++ {
 		t.Run(fmt.Sprint("at write ", n+1), func(t *testing.T) {
 			f := newFixture(t)
 			f.Stop()
@@ -112,7 +114,10 @@ func TestCrashes(t *testing.T) {
 			select {
 			case <-crash.crashed:
 			default:
-				t.Errorf("the hub did not crash: it made fewer than %d writes", n+1)
+				arrived = true
+				if n < least {
+					t.Errorf("the hub made %d writes, want %d at least", n, least)
+				}
 			}
 			if _, released := a.story(); len(released) > 0 {
 				t.Errorf("Works were deleted without the hub's word: %v", released)

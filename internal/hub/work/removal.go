@@ -268,7 +268,7 @@ func hasAnswered(w *placementv1.Work) bool {
 // Works that nobody deleted are left alone: that a binding cannot be found is no reason to remove anything.
 func (c *Controller) releaseLeftOver(ctx context.Context, binding client.ObjectKey) error {
 	var list placementv1.WorkList
-	if err := c.Client.List(ctx, &list, client.MatchingLabels{placementv1.LabelParentBinding: binding.Name}); err != nil {
+	if err := c.Client.List(ctx, &list, client.MatchingFields{byBinding(c.Kinds): binding.Name}); err != nil {
 		return fmt.Errorf("list the Works of binding %s: %w", binding, err)
 	}
 	for i := range list.Items {

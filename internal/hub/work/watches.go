@@ -33,6 +33,9 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(c.contents.run)); err != nil {
 		return fmt.Errorf("set up what lets go of snapshot content: %w", err)
 	}
+	if err := index(mgr.GetFieldIndexer(), c.Kinds); err != nil {
+		return err
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("work-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewBinding(), builder.WithPredicates(c.forgets())). // our own status writes too: a pass that found the cache behind waits for them
@@ -44,6 +47,34 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)
+	}
+	return nil
+}
+
+// byCluster indexes bindings by the cluster that they are to.
+const byCluster = "spec.targetCluster"
+
+// byBinding indexes Works by the binding that they were made for. An index may be added to a cache once alone, so that each
+// scope has its own.
+func byBinding(kinds *placement.Kinds) string { return "parent" + kinds.Binding }
+
+// index has the cache find without a look at everything in the fleet what one cluster, or one binding, has.
+func index(indexer client.FieldIndexer, kinds *placement.Kinds) error {
+	err := indexer.IndexField(context.Background(), kinds.NewBinding(), byCluster, func(o client.Object) []string {
+		b, ok := o.(placementv1.BindingObject)
+		if !ok {
+			return nil
+		}
+		return []string{b.BindingSpec().TargetCluster}
+	})
+	if err != nil {
+		return fmt.Errorf("index bindings by cluster: %w", err)
+	}
+	err = indexer.IndexField(context.Background(), &placementv1.Work{}, byBinding(kinds), func(o client.Object) []string {
+		return []string{o.GetLabels()[placementv1.LabelParentBinding]}
+	})
+	if err != nil {
+		return fmt.Errorf("index Works by binding: %w", err)
 	}
 	return nil
 }
@@ -134,12 +165,12 @@ func (c *Controller) toBindingsOf(cluster func(client.Object) string) handler.Ev
 		if name == "" {
 			return nil
 		}
-		bindings, err := listing.AllBindings(ctx, c.Client, c.Kinds, listing.Shared)
+		bindings, err := listing.AllBindings(ctx, c.Client, c.Kinds, listing.Shared, client.MatchingFields{byCluster: name})
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the bindings to a cluster", "cluster", name)
 			return nil
 		}
-		return requests(bindings, func(s *placementv1.ResourceBindingSpec) bool { return s.TargetCluster == name })
+		return requests(bindings, func(*placementv1.ResourceBindingSpec) bool { return true })
 	})
 }
 
