@@ -8,7 +8,7 @@ import (
 func TestReminders(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
-	at := func(d time.Duration) time.Time { return start.Add(d) }
+	at := start.Add
 	var r reminders
 	if _, any := r.wait(start); any {
 		t.Error("there is one before any was set")
