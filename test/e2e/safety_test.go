@@ -127,6 +127,14 @@ func TestHubThatForgot(t *testing.T) {
 			steadyUID(t, member, name, d, after)
 		}
 	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		if err := fleet.Up(framework.CleanupContext(t)); err != nil { // so that the other tests have a hub
+			t.Errorf("start the hub again: %v", err)
+		}
+	})
 	sandbox(t, "kill", quickstart.HubProcess)
 	for _, cluster := range fleet.Names() {
 		sandbox(t, "kill", quickstart.AgentProcess+cluster)
@@ -148,6 +156,7 @@ func TestHubThatForgot(t *testing.T) {
 // forget deletes all that the hub has made of placements, and the placements, past all finalizers: nobody is told.
 func forget(t *testing.T, hub client.WithWatch) {
 	t.Helper()
+	var all []client.Object
 	for _, list := range []client.ObjectList{
 		&placementv1.ClusterResourcePlacementList{}, &placementv1.ClusterResourceBindingList{}, &placementv1.ClusterResourceSnapshotList{},
 		&placementv1.ClusterSchedulingPolicySnapshotList{}, &placementv1.WorkList{},
@@ -164,18 +173,22 @@ func forget(t *testing.T, hub client.WithWatch) {
 			if !ok {
 				t.Fatalf("%T in %T is no object", item, list)
 			}
-			patch := `{"metadata":{"finalizers":null}}`
-			if _, binding := object.(*placementv1.ClusterResourceBinding); binding {
-				patch = `{"metadata":{"finalizers":null},"spec":{"state":"Unscheduled"}}` // no other may be deleted by hand
-			}
-			if err := hub.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-				t.Fatalf("take the finalizers off %T %s: %v", object, object.GetName(), err)
-			}
-			if err := client.IgnoreNotFound(hub.Delete(t.Context(), object)); err != nil {
-				t.Fatalf("delete %T %s: %v", object, object.GetName(), err)
-			}
-			framework.AwaitGone(t, hub, object)
+			all = append(all, object)
 		}
+	}
+	// Some of it goes by itself with its owner.
+	for _, object := range all {
+		patch := `{"metadata":{"finalizers":null}}`
+		if _, binding := object.(*placementv1.ClusterResourceBinding); binding {
+			patch = `{"metadata":{"finalizers":null},"spec":{"state":"Unscheduled"}}` // no other may be deleted by hand
+		}
+		if err := client.IgnoreNotFound(hub.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)))); err != nil {
+			t.Fatalf("take the finalizers off %T %s: %v", object, object.GetName(), err)
+		}
+		if err := client.IgnoreNotFound(hub.Delete(t.Context(), object)); err != nil {
+			t.Fatalf("delete %T %s: %v", object, object.GetName(), err)
+		}
+		framework.AwaitGone(t, hub, object)
 	}
 }
 
