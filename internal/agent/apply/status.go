@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/health"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -229,17 +229,9 @@ func (p *pass) reportRemoved(ctx context.Context, state metav1.ConditionStatus, 
 
 func (p *pass) set(conditions *[]metav1.Condition, conditionType string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionType, Status: state, Reason: reason, Message: shorten(message),
+		Type: conditionType, Status: state, Reason: reason, Message: placement.Cut(message, maxMessage),
 		ObservedGeneration: p.work.Generation, LastTransitionTime: metav1.NewTime(p.Clock.Now().Truncate(time.Second)),
 	})
-}
-
-// shorten keeps the beginning of a message that is too long.
-func shorten(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
 // writeStatus writes the status, if it differs. Where only the wording of a message does, that can wait a little.

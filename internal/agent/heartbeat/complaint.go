@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/fleetwright/fleetwright/internal/placement"
 )
 
 // maxComplaint is how much is told of what has failed, in bytes: the hub keeps no more than 32 KiB of a condition's message.
@@ -20,10 +22,7 @@ func complaint(failed error) string {
 		}
 		text = fmt.Sprintf("%d things failed: %s", len(all), strings.Join(texts, "; "))
 	}
-	if len(text) <= maxComplaint {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxComplaint], "") + "…"
+	return placement.Cut(text, maxComplaint)
 }
 
 // each are the errors that were joined. What wraps others has words of its own, and counts as one.

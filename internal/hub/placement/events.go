@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	model "github.com/fleetwright/fleetwright/internal/placement"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
@@ -92,8 +93,5 @@ func (c *Controller) tellFoundNothing(p placementv1.PlacementObject, before, aft
 }
 
 func (c *Controller) event(p placementv1.PlacementObject, eventType, reason, note string) {
-	if len(note) > longestNote {
-		note = strings.ToValidUTF8(note[:longestNote], "") + "…"
-	}
-	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", note)
+	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", model.Cut(note, longestNote))
 }

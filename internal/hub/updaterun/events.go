@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 )
 
@@ -18,11 +19,7 @@ const (
 // from what that status changed, a hub that is started anew tells nothing twice.
 func (c *Controller) tell(run placementv1.UpdateRunObject, events []engine.Event) {
 	for _, e := range events {
-		note := e.Message
-		if len(note) > longestNote {
-			note = strings.ToValidUTF8(note[:longestNote], "") + "…"
-		}
-		c.Recorder.Eventf(run, nil, e.Type, e.Reason, eventAction, "%s", note)
+		c.Recorder.Eventf(run, nil, e.Type, e.Reason, eventAction, "%s", placement.Cut(e.Message, longestNote))
 	}
 }
 
