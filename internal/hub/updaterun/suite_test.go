@@ -92,8 +92,31 @@ func newFixture(t testing.TB, name string, labels map[string]map[string]string) 
 	f.schedule(len(labels))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
+	t.Cleanup(f.removeRuns)
 	go f.playMembers(ctx)
 	return f
+}
+
+// removeRuns removes the fixture's runs, once its hubs are stopped: the hubs of later tests would go on with them.
+func (f *fixture) removeRuns() {
+	ctx := framework.CleanupContext(f.t)
+	var runs placementv1.ClusterStagedUpdateRunList
+	if err := f.List(ctx, &runs); err != nil {
+		f.t.Errorf("list update runs: %v", err)
+	}
+	for i := range runs.Items {
+		r := &runs.Items[i]
+		if r.Spec.PlacementName != f.name {
+			continue
+		}
+		free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := f.Patch(ctx, r, free); client.IgnoreNotFound(err) != nil {
+			f.t.Errorf("free run %s: %v", r.Name, err)
+		}
+		if err := f.Delete(ctx, r); client.IgnoreNotFound(err) != nil {
+			f.t.Errorf("delete run %s: %v", r.Name, err)
+		}
+	}
 }
 
 func (f *fixture) cluster(short string) string { return f.name + "-" + short }
