@@ -5,24 +5,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// PlacementType says how clusters are chosen.
-// +kubebuilder:validation:Enum=PickAll
-type PlacementType string
-
-// PickAllPlacementType chooses every cluster that has joined and is healthy.
-const PickAllPlacementType PlacementType = "PickAll"
-
-// RolloutStrategyType says who moves a placement's clusters to a new resource snapshot.
-// +kubebuilder:validation:Enum=RollingUpdate;External
-type RolloutStrategyType string
-
-const (
-	// RollingUpdateRolloutStrategyType lets the hub move the clusters by itself as soon as the resources change.
-	RollingUpdateRolloutStrategyType RolloutStrategyType = "RollingUpdate"
-	// ExternalRolloutStrategyType leaves every move to update runs.
-	ExternalRolloutStrategyType RolloutStrategyType = "External"
-)
-
 const (
 	// DefaultRevisionHistoryLimit is the number of snapshots kept where the placement does not say.
 	DefaultRevisionHistoryLimit int32 = 10
@@ -80,27 +62,6 @@ type ResourceSelector struct {
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
-
-// PlacementPolicy says which clusters receive the objects.
-type PlacementPolicy struct {
-	// placementType says how clusters are chosen. Default: PickAll. It cannot be changed.
-	// +optional
-	// +kubebuilder:default=PickAll
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="placement type is immutable"
-	PlacementType PlacementType `json:"placementType,omitempty"`
-}
-
-// RolloutStrategy says how a change reaches the clusters.
-type RolloutStrategy struct {
-	// type is RollingUpdate, where the hub moves clusters by itself, or External, where only update runs do. Default:
-	// RollingUpdate. External cannot be changed back.
-	// +optional
-	// +kubebuilder:default=RollingUpdate
-	Type RolloutStrategyType `json:"type,omitempty"`
-}
-
-// IsExternal tells whether only update runs may move the placement's clusters.
-func (s *PlacementSpec) IsExternal() bool { return s.Strategy.Type == ExternalRolloutStrategyType }
 
 // RevisionLimit returns the number of snapshots to keep.
 func (s *PlacementSpec) RevisionLimit() int32 {
