@@ -12,6 +12,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -22,6 +23,8 @@ type Target struct {
 	PlacementUID string
 	// Binding is the binding's name, Cluster the cluster it is for.
 	Binding, Cluster string
+	// ApplyStrategy is how the objects are brought into the cluster.
+	ApplyStrategy *placementv1.ApplyStrategy
 }
 
 // Revision is a resource snapshot as a whole.
@@ -40,7 +43,7 @@ func Works(t Target, r Revision) []*placementv1.Work {
 	for i, part := range r.Parts {
 		labels := t.labels()
 		labels[placementv1.LabelParentSnapshotIndex] = r.Index
-		works = append(works, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
+		works = append(works, &placementv1.Work{Spec: placementv1.WorkSpec{ApplyStrategy: t.ApplyStrategy.DeepCopy()}, ObjectMeta: metav1.ObjectMeta{
 			Name:      placement.WorkName(t.Placement, i),
 			Namespace: placement.MemberNamespace(t.Cluster),
 			Labels:    labels,
@@ -110,7 +113,7 @@ func Same(existing, wanted *placementv1.Work) bool {
 	if _, confirmed := existing.Annotations[placementv1.AnnotationRemovalConfirmed]; confirmed {
 		return false
 	}
-	return includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations, placementv1.AnnotationWrittenGeneration) &&
+	return existing.Spec.ApplyStrategy.Same(wanted.Spec.ApplyStrategy) && includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations, placementv1.AnnotationWrittenGeneration) &&
 		slices.Contains(existing.Finalizers, placementv1.FinalizerWorkCleanup)
 }
 
@@ -154,7 +157,8 @@ func generation(n int64) string { return strconv.FormatInt(n, 10) }
 func next(existing, wanted *placementv1.Work) int64 {
 	const hash = placementv1.AnnotationContentHash
 	_, marked := existing.Annotations[placementv1.AnnotationWrittenGeneration]
-	if existing.Annotations[hash] == wanted.Annotations[hash] && (AsWritten(existing) || !marked) {
+	if existing.Annotations[hash] == wanted.Annotations[hash] && (AsWritten(existing) || !marked) &&
+		equality.Semantic.DeepEqual(existing.Spec.ApplyStrategy, wanted.Spec.ApplyStrategy) {
 		return existing.Generation
 	}
 	return existing.Generation + 1

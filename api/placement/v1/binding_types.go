@@ -30,6 +30,9 @@ type ResourceBindingSpec struct {
 	TargetCluster string `json:"targetCluster"`
 	// clusterDecision is why the scheduler chose it.
 	ClusterDecision ClusterDecision `json:"clusterDecision"`
+	// applyStrategy says how the objects are brought into the cluster. It is written together with resourceSnapshotName.
+	// +optional
+	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
 }
 
 // ResourceBindingStatus is the whole truth about one placement on one cluster.
@@ -42,7 +45,19 @@ type ResourceBindingStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	FailedPlacements []FailedResourcePlacement `json:"failedPlacements,omitempty"`
-	// conditions are RolloutStarted, Overridden, WorkSynchronized, Applied and Available, each for the binding's generation.
+	// driftedPlacements are objects that somebody changed in the cluster after they were applied, as far as the apply strategy
+	// has such changes reported; 100 at the most.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	DriftedPlacements []DriftedResourcePlacement `json:"driftedPlacements,omitempty"`
+	// diffedPlacements are objects of which the cluster's differs from the hub's and is not written; 100 at the most.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	DiffedPlacements []DiffedResourcePlacement `json:"diffedPlacements,omitempty"`
+	// conditions are RolloutStarted, Overridden, WorkSynchronized, Applied and Available, or DiffReported in place of the last
+	// two, each for the binding's generation.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

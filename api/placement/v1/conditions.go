@@ -17,6 +17,10 @@ const (
 	ConditionApplied = "Applied"
 	// ConditionAvailable: is every object available in the member?
 	ConditionAvailable = "Available"
+	// ConditionDiffReported: has the member said in what it differs? In place of Applied and Available, where nothing is written.
+	ConditionDiffReported = "DiffReported"
+	// ConditionStatusTrimmed, on a Work: was something left out of the status, to keep it small?
+	ConditionStatusTrimmed = "StatusTrimmed"
 	// ConditionRemoved, on a Work that is being deleted: has the agent removed or released what it applied?
 	ConditionRemoved = "Removed"
 )
@@ -111,6 +115,37 @@ const (
 	ReasonWorkNotTrackable = "WorkNotTrackable"
 )
 
+// Reasons of DiffReported.
+const (
+	// ReasonDiffReportingCompleted: all clusters have reported (placement).
+	ReasonDiffReportingCompleted = "DiffReportingCompleted"
+	// ReasonDiffReportingIncompleteOrFailed: a cluster could not compare everything (placement).
+	ReasonDiffReportingIncompleteOrFailed = "DiffReportingIncompleteOrFailed"
+	// ReasonDiffReportingPending: members have not answered yet (placement).
+	ReasonDiffReportingPending = "DiffReportingPending"
+	// ReasonAllWorkHaveDiffReported: every Work was compared (binding).
+	ReasonAllWorkHaveDiffReported = "AllWorkHaveDiffReported"
+	// ReasonDiffReportInProgress: the member has not answered for this generation yet (binding).
+	ReasonDiffReportInProgress = "DiffReportInProgress"
+	// ReasonNotAllWorkHaveDiffReported: the member could not compare a Work (binding).
+	ReasonNotAllWorkHaveDiffReported = "NotAllWorkHaveDiffReported"
+	// ReasonAllManifestsDiffReported: every manifest was compared (Work).
+	ReasonAllManifestsDiffReported = "AllManifestsDiffReported"
+	// ReasonSomeManifestsHaveNotReportedDiff: a manifest could not be compared (Work).
+	ReasonSomeManifestsHaveNotReportedDiff = "SomeManifestsHaveNotReportedDiff"
+	// ReasonManifestNoDiffFound: the member's object is as the hub has it (manifest).
+	ReasonManifestNoDiffFound = "NoDiffFound"
+	// ReasonManifestFoundDiff: it differs; diffDetails says in what (manifest).
+	ReasonManifestFoundDiff = "FoundDiff"
+	// ReasonManifestFoundDiffInDegradedMode: it differs from the manifest as it stands; the member could not say how it would
+	// take the manifest, so that some of the differences may be defaults of its own (manifest).
+	ReasonManifestFoundDiffInDegradedMode = "FoundDiffInDegradedMode"
+	// ReasonManifestFailedToReportDiff: it could not be compared; the message says why (manifest).
+	ReasonManifestFailedToReportDiff = "FailedToReportDiff"
+	// ReasonOversized, of StatusTrimmed: the whole would be larger than a status may be.
+	ReasonOversized = "Oversized"
+)
+
 // Reasons of a manifest's Applied.
 const (
 	// ReasonManifestApplied: applied.
@@ -123,8 +158,19 @@ const (
 	ReasonManifestDuplicated = "Duplicated"
 	// ReasonManifestFailedToFindObject: the member could not be asked for the object.
 	ReasonManifestFailedToFindObject = "FailedToFindObjInMemberCluster"
-	// ReasonManifestFailedToTakeOver: another placement, or something else, owns the object.
+	// ReasonManifestFailedToTakeOver: another placement, or something else, owns the object; or it differs, and is to be taken
+	// over only if it does not.
 	ReasonManifestFailedToTakeOver = "FailedToTakeOver"
+	// ReasonManifestNotTakenOver: the object was in the member before, and is not to be taken over.
+	ReasonManifestNotTakenOver = "NotTakenOver"
+	// ReasonManifestFailedToRunDriftDetection: the object could not be compared, so that nothing was written.
+	ReasonManifestFailedToRunDriftDetection = "FailedToRunDriftDetection"
+	// ReasonManifestFoundDrifts: somebody changed the object in the member; driftDetails says what. It is left as it is.
+	ReasonManifestFoundDrifts = "FoundDrifts"
+	// ReasonManifestFoundDriftsInDegradedMode: the same, by the manifest as it stands.
+	ReasonManifestFoundDriftsInDegradedMode = "FoundDriftsInDegradedMode"
+	// ReasonManifestAppliedWithFailedDriftDetection: applied, but then it could not be compared (True).
+	ReasonManifestAppliedWithFailedDriftDetection = "AppliedWithFailedDriftDetection"
 	// ReasonManifestApplyFailed: the member refused the object; the message is its own error.
 	ReasonManifestApplyFailed = "ManifestApplyFailed"
 	// ReasonManifestPreparing: about to be applied.

@@ -41,6 +41,10 @@ const (
 	// AnnotationPreviousBindingState is, on an Unscheduled binding, the state it had before.
 	AnnotationPreviousBindingState = "kubernetes-fleet.io/previous-binding-state"
 
+	// AnnotationSpecHash is, on an object in a member, a hash of the manifest that it was applied from, where the apply
+	// strategy asks for objects that were changed in the member to be left alone: it tells the hub's changes from others'.
+	AnnotationSpecHash = "kubernetes-fleet.io/spec-hash"
+
 	// FinalizerPlacementCleanup holds a placement until its snapshots are gone.
 	FinalizerPlacementCleanup = "kubernetes-fleet.io/crp-cleanup"
 	// FinalizerWorkCleanup holds a binding until its Works are gone, and a Work until its agent has removed or

@@ -159,6 +159,18 @@ type PerClusterPlacementStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	FailedPlacements []FailedResourcePlacement `json:"failedPlacements,omitempty"`
+	// driftedPlacements are objects that somebody changed in the cluster after they were applied, as far as the apply strategy
+	// has such changes reported; 100 at the most, fewer where the status would grow too large.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	DriftedPlacements []DriftedResourcePlacement `json:"driftedPlacements,omitempty"`
+	// diffedPlacements are objects of which the cluster's differs from the hub's and is not written; 100 at the most, fewer
+	// where the status would grow too large.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	DiffedPlacements []DiffedResourcePlacement `json:"diffedPlacements,omitempty"`
 	// conditions are this cluster's conditions.
 	// +optional
 	// +listType=map

@@ -101,7 +101,7 @@ func TestClusterResourceBinding(t *testing.T) {
 		"unscheduled":              {Create: binding + "Unscheduled"},
 		"a state that is not one":  {Create: binding + "Lost", Refused: `Unsupported value: "Lost"`},
 		"from scheduled to bound":  {Create: binding + "Scheduled", Update: "spec: {state: Bound, resourceSnapshotName: web-0-snapshot}"},
-		"a field that is not ours": {Create: binding + "Bound\n  applyStrategy: {}", Refused: `unknown field "spec.applyStrategy"`},
+		"a field that is not ours": {Create: binding + "Bound\n  colour: red", Refused: `unknown field "spec.colour"`},
 		"a status with a snapshot": {
 			Create: binding + "Bound", UpdateStatus: `status: {observedResourceIndex: "0"}`,
 			Want: map[string]any{"status.observedResourceIndex": "0"},

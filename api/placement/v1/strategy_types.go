@@ -18,6 +18,11 @@ type RolloutStrategy struct {
 	// +optional
 	// +kubebuilder:default=RollingUpdate
 	Type RolloutStrategyType `json:"type,omitempty"`
+	// applyStrategy says how the objects are brought into the members, and what becomes of what is there already. An edit
+	// travels as a new resource snapshot does.
+	// +optional
+	// +kubebuilder:default={}
+	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
 }
 
 // IsExternal tells whether only update runs may move the placement's clusters.

@@ -164,6 +164,10 @@ type UpdateRunStatus struct {
 	// stagedUpdateStrategySnapshot is the strategy as it was when the run was planned.
 	// +optional
 	StagedUpdateStrategySnapshot *UpdateStrategySpec `json:"stagedUpdateStrategySnapshot,omitempty"`
+	// appliedStrategy is the placement's apply strategy as it was when the run was initialised. The run gives it to each of its
+	// clusters; later edits of the placement are for later runs.
+	// +optional
+	ApplyStrategy *ApplyStrategy `json:"appliedStrategy,omitempty"`
 	// stagesStatus has an entry for each stage, in order.
 	// +optional
 	// +listType=map

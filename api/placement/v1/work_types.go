@@ -10,6 +10,9 @@ type WorkSpec struct {
 	// workload holds the objects.
 	// +optional
 	Workload WorkloadTemplate `json:"workload,omitempty"`
+	// applyStrategy says how the objects are brought into the cluster.
+	// +optional
+	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
 }
 
 // WorkloadTemplate holds the objects of a Work.
@@ -25,7 +28,8 @@ type Manifest = ResourceContent
 
 // WorkStatus is the agent's account of a Work.
 type WorkStatus struct {
-	// conditions are Applied, Available and, on a Work that is being deleted, Removed, each for the Work's generation.
+	// conditions are Applied and Available, or DiffReported in their place, and on a Work that is being deleted Removed, each
+	// for the Work's generation; StatusTrimmed where not all fits into the status.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -65,11 +69,17 @@ type WorkResourceIdentifier struct {
 type ManifestCondition struct {
 	// identifier names the object.
 	Identifier WorkResourceIdentifier `json:"identifier"`
-	// conditions are Applied and Available.
+	// conditions are Applied and Available, or DiffReported in their place.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// driftDetails are the changes that somebody made to the object in the cluster, where the apply strategy has them reported.
+	// +optional
+	DriftDetails *DriftDetails `json:"driftDetails,omitempty"`
+	// diffDetails are the differences between the hub's object and the cluster's, where that is not written.
+	// +optional
+	DiffDetails *DiffDetails `json:"diffDetails,omitempty"`
 }
 
 // Work carries objects from the hub to one cluster. It lives in that cluster's namespace on the hub.

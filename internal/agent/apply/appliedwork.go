@@ -291,7 +291,7 @@ func (p *pass) records() []placementv1.AppliedResourceMeta {
 		before, had := left[m.key]
 		delete(left, m.key)
 		// An object of somebody else's is not recorded: what is not recorded is never removed. One that was ours stays so.
-		if m.reason == placementv1.ReasonManifestFailedToTakeOver && before.UID == "" {
+		if (m.reason == placementv1.ReasonManifestFailedToTakeOver || m.reason == placementv1.ReasonManifestNotTakenOver) && before.UID == "" {
 			continue
 		}
 		r := placementv1.AppliedResourceMeta{WorkResourceIdentifier: m.id}

@@ -96,6 +96,8 @@ type workMemory struct {
 	// applied is what an object was when it was applied last; failed are those of which that failed.
 	applied map[objectKey]appliedState
 	failed  map[objectKey]failure
+	// findings are what comparisons came to.
+	findings map[objectKey]finding
 	// pending is since when an object waits to be applied.
 	pending map[objectKey]wait
 	// unwanted is since when an object is not wanted any more.

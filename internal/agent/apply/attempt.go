@@ -47,6 +47,7 @@ type attempt struct {
 // do writes the object, leaves in the manifest what became of it, and returns what is to be said of it. A conflict means
 // that somebody else wrote at the same moment: read anew, and decide again.
 func (w *attempt) do(ctx context.Context) (note string, err error) {
+	w.prepare()
 	if w.live != nil {
 		if err := w.migrate(ctx); err != nil {
 			return "", err
@@ -66,6 +67,7 @@ func (w *attempt) do(ctx context.Context) (note string, err error) {
 	if err := w.disownOthers(ctx); err != nil {
 		return "", err
 	}
+	w.detect(ctx)
 	if len(w.dropped) == 0 {
 		return "", nil
 	}
@@ -86,7 +88,7 @@ func (w *attempt) apply(ctx context.Context) error {
 			return fmt.Errorf("encode the object: %w", err)
 		}
 		live, err := w.client.Patch(ctx, w.manifest.id.Name, types.ApplyPatchType, data,
-			metav1.PatchOptions{FieldManager: placementv1.FieldManager, Force: ptr.To(true), FieldValidation: metav1.FieldValidationWarn})
+			metav1.PatchOptions{FieldManager: placementv1.FieldManager, Force: ptr.To(w.forces()), FieldValidation: metav1.FieldValidationWarn})
 		switch {
 		case err == nil:
 			w.manifest.live = live
@@ -95,6 +97,8 @@ func (w *attempt) apply(ctx context.Context) error {
 			return w.merge(ctx)
 		case replaced(err):
 			return apierrors.NewConflict(w.manifest.gvr.GroupResource(), w.manifest.id.Name, err)
+		case apierrors.IsConflict(err):
+			return asContested(err)
 		case !w.drop(unknownFields(err)):
 			return err
 		}
@@ -105,9 +109,16 @@ func (w *attempt) apply(ctx context.Context) error {
 // replaced tells whether a write was refused because the object is another one than it names. An API server says of that,
 // where an object of the name exists, that the UID cannot be changed.
 func replaced(err error) bool {
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(causes(err), func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
+// causes are what an API server names as the causes of its refusal.
+func causes(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
-	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil &&
-		slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
 }
 
 // drop leaves out fields and tells whether there was any.
@@ -167,6 +178,9 @@ func (a *Applier) setOwners(ctx context.Context, client dynamic.ResourceInterfac
 // once, when the object is taken over, and when we merged it ourselves before.
 func (w *attempt) migrate(ctx context.Context) error {
 	managers := clientSide(w.live)
+	if !w.forces() { // what others applied is theirs
+		managers = managers.Intersection(sets.New(placementv1.FieldManager))
+	}
 	if managers.Len() == 0 {
 		return nil
 	}
@@ -179,6 +193,9 @@ func (w *attempt) migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate its field managers: %w", err)
 	}
 	w.live = live
+	if w.wanted.GetResourceVersion() != "" {
+		w.wanted.SetResourceVersion(live.GetResourceVersion())
+	}
 	return nil
 }
 

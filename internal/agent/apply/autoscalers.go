@@ -181,5 +181,6 @@ func (p *pass) scaled() map[string]bool {
 			namespaces[key.namespace] = true
 		}
 	}
+	p.scaledFindings(namespaces)
 	return namespaces
 }

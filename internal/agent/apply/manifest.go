@@ -44,6 +44,12 @@ type manifest struct {
 	// live is the object as the member has it, and kept what of it was left to others when it was applied.
 	live *unstructured.Unstructured
 	kept kept
+	// diff is in what the member's object differs from the manifest, where that is not applied; drift in what it was changed
+	// since it was applied. undetected says why the latter is not known.
+	diff, drift *comparison
+	undetected  string
+	// held stands for the object, where it is left as it is on purpose.
+	held string
 }
 
 func (m *manifest) fail(reason string, format string, args ...any) {

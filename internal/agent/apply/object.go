@@ -32,6 +32,11 @@ const (
 type appliedState struct {
 	// manifest is a hash of the manifest, owner the UID of the AppliedWork named in the object.
 	manifest, owner string
+	// strategy is the apply strategy by which it was applied, and whole stands for all of it where that asks for it.
+	strategy, whole string
+	// drift is in what it was changed in the member, undetected why that is not known.
+	drift      *comparison
+	undetected string
 	// fingerprint stands for what of the object is ours.
 	fingerprint string
 	// note is what was said of it then, kept what of it was left to others.
@@ -63,11 +68,11 @@ func (s *appliedState) say(now time.Time) string {
 // settle makes one object what its manifest says, and returns what it is then; nil where that failed.
 func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 	last, known := p.memory.applied[m.key]
-	same := known && last.manifest == m.hash && last.owner == string(p.owner.UID)
+	same := known && last.manifest == m.hash && last.owner == string(p.owner.UID) && last.strategy == mark(&p.strategy)
 	if same {
 		seen := p.watches.get(m.gvr, m.key)
-		if (seen.is(last.fingerprint) && p.stillKept(last.kept, m.key, seen.object)) || p.tired(&last, seen) {
-			m.live, m.note = seen.object, p.say(&last)
+		if (seen.is(last.fingerprint) && (last.whole == "" || seen.whole == last.whole) && p.stillKept(last.kept, m.key, seen.object)) || p.tired(&last, seen) {
+			m.live, m.note, m.drift, m.undetected = seen.object, p.say(&last), last.drift, last.undetected
 			return &last
 		}
 	}
@@ -84,7 +89,10 @@ func (p *pass) settle(ctx context.Context, m *manifest) *appliedState {
 	}
 	state := &appliedState{
 		manifest: m.hash, owner: string(p.owner.UID), note: note, kept: m.kept,
-		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager),
+		fingerprint: drift.Fingerprint(m.live, placementv1.FieldManager), strategy: mark(&p.strategy), drift: m.drift, undetected: m.undetected,
+	}
+	if p.whole() {
+		state.whole = drift.Hash(m.live)
 	}
 	p.watches.put(m.gvr, m.key, m.live, state.fingerprint)
 	if same {
@@ -205,11 +213,25 @@ func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unst
 			return before, "", nil
 		}
 		w := &attempt{pass: p, manifest: m, client: client, wanted: wanted.DeepCopy(), live: before}
+		if before != nil && p.compares() {
+			may, fault := w.mayWrite(ctx)
+			if err = fault; !may && !apierrors.IsConflict(err) {
+				p.sight(m, before)
+				return before, "", err
+			} else if !may {
+				continue
+			}
+		}
 		if note, err = w.do(ctx); !apierrors.IsConflict(err) {
 			return before, note, err
 		}
 	}
 	return before, "", err
+}
+
+// sight takes note of an object as it was looked at.
+func (p *pass) sight(m *manifest, live *unstructured.Unstructured) {
+	p.watches.put(m.gvr, m.key, live, drift.Fingerprint(live, placementv1.FieldManager))
 }
 
 // mayHave decides whether the Work may have an object that exists.
@@ -222,11 +244,12 @@ func (p *pass) mayHave(m *manifest, live *unstructured.Unstructured) bool {
 		m.fail(placementv1.ReasonManifestPreparing, "Placement %q has the object, and may be about to give it up", s.holder.placement)
 	case s.holder != nil:
 		m.fail(placementv1.ReasonManifestFailedToTakeOver, "%s is placed by placement %q already; let one placement select it", m.key, s.holder.placement)
+	case s.foreign != nil && p.strategy.AllowCoOwnership:
 	case s.foreign != nil && s.mine:
-		m.fail(placementv1.ReasonManifestApplyFailed, "%s belongs to %s %s in the member as well; remove that owner", m.key, s.foreign.Kind, s.foreign.Name)
+		m.fail(placementv1.ReasonManifestApplyFailed, "%s belongs to %s %s in the member as well; remove that owner, or set allowCoOwnership", m.key, s.foreign.Kind, s.foreign.Name)
 	case s.foreign != nil:
 		m.fail(placementv1.ReasonManifestFailedToTakeOver,
-			"%s exists in the member and is already owned by %s %s; remove that owner, or place the object under another name", m.key, s.foreign.Kind, s.foreign.Name)
+			"%s exists in the member and is already owned by %s %s; remove that owner, set allowCoOwnership, or place the object under another name", m.key, s.foreign.Kind, s.foreign.Name)
 	}
 	return m.reason == ""
 }
@@ -257,7 +280,10 @@ func tell(key objectKey, err error) string {
 		return err.Error()
 	}
 	var status apierrors.APIStatus
+	var others contested
 	switch {
+	case errors.As(err, &others): // names who has which fields
+		return others.Error()
 	case errors.As(err, &status):
 	case noAnswer(err):
 		return "the member did not answer"

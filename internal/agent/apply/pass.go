@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/agent/drift"
 )
 
 // pass is one pass over one Work.
@@ -29,6 +30,8 @@ type pass struct {
 	incomplete bool
 	// waits is what the next try depends on.
 	waits waits
+	// strategy is the Work's apply strategy.
+	strategy placementv1.ApplyStrategy
 	// again is when to look again; 0 means when something changes.
 	again time.Duration
 }
@@ -52,7 +55,7 @@ func (a *Applier) begin(ctx context.Context, work *placementv1.Work) (*pass, err
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{Applier: a, work: work, works: all, self: all[work.Name], memory: a.remember(work.Name)}
+	p := &pass{Applier: a, work: work, works: all, self: all[work.Name], memory: a.remember(work.Name), strategy: work.Spec.ApplyStrategy.WithDefaults()}
 	if p.self == nil {
 		return nil, fmt.Errorf("read Work %s: it was there a moment ago", work.Name)
 	}
@@ -107,6 +110,10 @@ func (p *pass) resolve() {
 		switch {
 		case errors.Is(err, errUnknownKind):
 			p.waits.kinds = true
+			if along, _ := p.definitionOf(m.key.GroupKind); along != nil && p.strategy.ReportsOnly() {
+				m.diff = &comparison{details: drift.Missing()} // its definition is not there either
+				continue
+			}
 			p.unknownKind(m)
 		case unreachable(err):
 			m.fail(placementv1.ReasonManifestPreparing, doesNotAnswer, err)
@@ -125,10 +132,15 @@ func (p *pass) resolve() {
 // failedBefore gives a manifest the outcome that it had, if it has failed and is not due to be tried again.
 func (p *pass) failedBefore(m *manifest) bool {
 	last, failed := p.memory.failed[m.key]
-	if !failed || p.retry || last.manifest != m.hash {
+	if !failed || last.manifest != m.hash || last.strategy != mark(&p.strategy) {
+		return false
+	}
+	// What was left as it is on purpose is looked at again when it has changed, and not before; what has failed, when it is due.
+	if unchanged := p.watches.get(last.gvr, m.key).asCompared(last.held); (last.held == "" && p.retry) || (last.held != "" && !unchanged) {
 		return false
 	}
 	m.reason, m.problem, m.gvr, m.id.Resource = last.reason, last.problem, last.gvr, last.gvr.Resource
+	m.held, m.drift, m.diff = last.held, last.drift, last.diff
 	p.waits = waits{works: p.waits.works || last.waits.works, kinds: p.waits.kinds || last.waits.kinds}
 	return true
 }

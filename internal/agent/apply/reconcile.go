@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -111,6 +110,9 @@ func (a *Applier) vanished(ctx context.Context, name string) error {
 
 // apply brings the member to what the Work says, and the Work's status to what the member says.
 func (p *pass) apply(ctx context.Context) error {
+	if p.strategy.ReportsOnly() {
+		return p.reportDiffs(ctx)
+	}
 	if err := p.ensureAppliedWork(ctx); err != nil || p.owner == nil {
 		p.waits.kinds = true
 		return p.blocked(ctx, err)
@@ -143,8 +145,12 @@ func (p *pass) blocked(ctx context.Context, err error) error {
 // watch watches all that the Work has, what it gives up included.
 func (p *pass) watch() {
 	resources := map[objectKey]schema.GroupVersionResource{}
-	for i := range p.owner.Status.AppliedResources {
-		r := &p.owner.Status.AppliedResources[i]
+	var recorded []placementv1.AppliedResourceMeta
+	if p.owner != nil {
+		recorded = p.owner.Status.AppliedResources
+	}
+	for i := range recorded {
+		r := &recorded[i]
 		if gvr, known := resourceOf(&r.WorkResourceIdentifier); known {
 			resources[keyOfID(&r.WorkResourceIdentifier)] = gvr
 		}
@@ -159,6 +165,7 @@ func (p *pass) watch() {
 		}
 	}
 	p.watches.set(p.work.Name, resources)
+	p.watches.compareWhole(p.work.Name, p.compares())
 }
 
 // applyWaves applies the manifests wave by wave and tells whether one is not applied. A failure does not hold back later
@@ -181,12 +188,15 @@ func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 		if m.reason == "" {
 			continue
 		}
-		failed = true
+		failed = failed || m.held == ""
 		if m.key.name == "" || m.reason == placementv1.ReasonManifestDuplicated {
 			continue
 		}
 		delete(p.memory.applied, m.key)
-		p.memory.failed[m.key] = failure{manifest: m.hash, reason: m.reason, problem: m.problem, gvr: m.gvr, waits: waitsOf(m)}
+		p.memory.failed[m.key] = failure{
+			manifest: m.hash, strategy: mark(&p.strategy), reason: m.reason, problem: m.problem, gvr: m.gvr, waits: waitsOf(m),
+			held: m.held, drift: m.drift, diff: m.diff,
+		}
 		if before[m.key].reason != m.reason {
 			log.FromContext(ctx).Info("Cannot apply an object", "work", p.work.Name, "object", m.key.String(), "reason", m.reason)
 		}
@@ -196,30 +206,29 @@ func (p *pass) applyWaves(ctx context.Context) (failed bool) {
 
 // failure is what was said of an object that could not be applied.
 type failure struct {
-	manifest, reason, problem string
-	gvr                       schema.GroupVersionResource
-	waits                     waits
+	manifest, strategy, reason, problem string
+	gvr                                 schema.GroupVersionResource
+	waits                               waits
+	// held stands for the object that was left as it is, on purpose; then this is what becomes of it until it, or what is
+	// wanted, changes. drift and diff are in what it differs.
+	held        string
+	drift, diff *comparison
 }
 
 func waitsOf(m *manifest) waits {
 	return waits{
-		works: m.pending() || m.reason == placementv1.ReasonManifestFailedToTakeOver,
+		works: m.pending() || (m.reason == placementv1.ReasonManifestFailedToTakeOver && m.held == ""),
 		kinds: m.gvr.Resource == "",
 	}
 }
 
 func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
 	states := make([]*appliedState, len(wave))
-	limit := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
+	group := limited(parallel)
 	for i, m := range wave {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			states[i] = p.settle(ctx, m)
-		})
+		group.do(func() { states[i] = p.settle(ctx, m) })
 	}
-	wg.Wait()
+	group.wait()
 	for i, m := range wave {
 		if states[i] != nil {
 			p.memory.applied[m.key] = *states[i]

@@ -77,8 +77,12 @@ func (p *pass) report(ctx context.Context) error {
 		return nil
 	}
 	before := map[placementv1.WorkResourceIdentifier][]metav1.Condition{}
+	differed := map[objectKey]said{} // by the object, whose position in the Work may change
 	for _, m := range p.current().ManifestConditions {
 		before[m.Identifier] = m.Conditions
+		if m.DriftDetails != nil || m.DiffDetails != nil {
+			differed[keyOfID(&m.Identifier)] = said{m.DriftDetails, m.DiffDetails}
+		}
 	}
 	status := &placementv1.WorkStatus{
 		Conditions:         slices.Clone(p.current().Conditions),
@@ -86,20 +90,32 @@ func (p *pass) report(ctx context.Context) error {
 	}
 	counts := tally{total: len(p.manifests)}
 	for _, m := range p.manifests {
-		conditions := slices.Clone(before[m.id])
-		p.judge(m, &conditions, &counts)
-		status.ManifestConditions = append(status.ManifestConditions, placementv1.ManifestCondition{Identifier: m.id, Conditions: conditions})
+		entry := placementv1.ManifestCondition{Identifier: m.id, Conditions: slices.Clone(before[m.id])}
+		p.judge(m, &entry.Conditions, &counts)
+		p.detail(m, &entry, differed[m.key])
+		status.ManifestConditions = append(status.ManifestConditions, entry)
 	}
+	places := trimDetails(status.ManifestConditions)
 	omitted := trim(status)
-	p.summarize(status, counts, omitted)
+	p.tellTrimmed(status, places, omitted)
+	if p.strategy.ReportsOnly() {
+		p.summarizeDiffs(status, counts, omitted)
+	} else {
+		p.summarize(status, counts, omitted)
+	}
 	return p.writeStatus(ctx, status)
 }
 
 // tally counts manifests.
-type tally struct{ total, applied, available, untrackable int }
+type tally struct{ total, applied, available, untrackable, reported, differ int }
 
 // judge sets the conditions of one manifest.
 func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally) {
+	if p.strategy.ReportsOnly() {
+		p.judgeDiff(m, conditions, counts)
+		return
+	}
+	meta.RemoveStatusCondition(conditions, placementv1.ConditionDiffReported)
 	if m.reason != "" {
 		p.set(conditions, placementv1.ConditionApplied, metav1.ConditionFalse, m.reason, m.problem)
 		meta.RemoveStatusCondition(conditions, placementv1.ConditionAvailable)
@@ -110,7 +126,11 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 	if m.note != "" {
 		message += "; " + m.note
 	}
-	p.set(conditions, placementv1.ConditionApplied, metav1.ConditionTrue, placementv1.ReasonManifestApplied, message)
+	reason := placementv1.ReasonManifestApplied
+	if m.undetected != "" {
+		reason, message = placementv1.ReasonManifestAppliedWithFailedDriftDetection, m.undetected
+	}
+	p.set(conditions, placementv1.ConditionApplied, metav1.ConditionTrue, reason, message)
 	live := m.live
 	if seen := p.watches.get(m.gvr, m.key); seen != nil && seen.object != nil && seen.object.GetUID() == live.GetUID() && newer(seen.object, live) {
 		live = seen.object
@@ -128,6 +148,7 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 }
 
 func (p *pass) summarize(status *placementv1.WorkStatus, counts tally, omitted int) {
+	meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionDiffReported)
 	remarks := p.remarks() + notListed(omitted)
 	if counts.applied < counts.total {
 		p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonSomeManifestsAreNotApplied,
@@ -194,7 +215,7 @@ func trim(status *placementv1.WorkStatus) int {
 	}
 	for _, doneOnly := range []bool{true, false} {
 		for i := len(sizes) - 1; i >= 0 && total > maxStatus-reserve; i-- {
-			done := meta.IsStatusConditionTrue(status.ManifestConditions[i].Conditions, placementv1.ConditionAvailable)
+			done := isDone(&status.ManifestConditions[i])
 			if keep[i] && (done || !doneOnly) {
 				keep[i] = false
 				total -= sizes[i]
@@ -212,9 +233,20 @@ func trim(status *placementv1.WorkStatus) int {
 	return omitted
 }
 
+// isDone tells whether there is nothing to be done about an object.
+func isDone(m *placementv1.ManifestCondition) bool {
+	reported := meta.FindStatusCondition(m.Conditions, placementv1.ConditionDiffReported)
+	return meta.IsStatusConditionTrue(m.Conditions, placementv1.ConditionAvailable) ||
+		(reported != nil && reported.Reason == placementv1.ReasonManifestNoDiffFound)
+}
+
 // reportNothing says why nothing of the Work can be applied.
 func (p *pass) reportNothing(ctx context.Context, why string) error {
 	status := p.current().DeepCopy()
+	if p.strategy.ReportsOnly() {
+		p.set(&status.Conditions, placementv1.ConditionDiffReported, metav1.ConditionFalse, placementv1.ReasonSomeManifestsHaveNotReportedDiff, why)
+		return p.writeStatus(ctx, status)
+	}
 	p.set(&status.Conditions, placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonSomeManifestsAreNotApplied, why)
 	meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionAvailable)
 	return p.writeStatus(ctx, status)

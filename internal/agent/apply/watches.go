@@ -28,6 +28,20 @@ type sight struct {
 	// fingerprint stands for what of it is ours.
 	fingerprint string
 	version     uint64
+	// whole stands for all of it, where a Work that has it compares more than what is ours; else it is empty.
+	whole string
+}
+
+// asCompared tells whether the object is as it was when it was compared; an empty hash stands for none.
+func (s *sight) asCompared(hash string) bool {
+	switch {
+	case s == nil:
+		return false
+	case s.object == nil:
+		return hash == ""
+	default:
+		return hash != "" && s.whole == hash
+	}
 }
 
 // is tells whether the object is there and has a fingerprint.
@@ -52,6 +66,7 @@ type watches struct {
 	feeds map[place]*feed
 	wide  map[schema.GroupVersionResource]bool                 // resources that one watch covers
 	works map[string]map[objectKey]schema.GroupVersionResource // Work → its objects
+	whole map[string]bool                                      // Works that compare more of their objects than what is ours
 }
 
 // place is where objects are watched: a namespace, or all of them.
@@ -63,7 +78,7 @@ type place struct {
 func newWatches(objects dynamic.Interface, heads metadata.Interface, changed func(string), kinds func()) *watches {
 	return &watches{
 		objects: objects, heads: heads, changed: changed, kinds: kinds,
-		feeds: map[place]*feed{}, wide: map[schema.GroupVersionResource]bool{}, works: map[string]map[objectKey]schema.GroupVersionResource{},
+		feeds: map[place]*feed{}, wide: map[schema.GroupVersionResource]bool{}, works: map[string]map[objectKey]schema.GroupVersionResource{}, whole: map[string]bool{},
 	}
 }
 
@@ -98,9 +113,31 @@ func (w *watches) set(work string, objects map[objectKey]schema.GroupVersionReso
 	}
 	if len(objects) == 0 {
 		delete(w.works, work)
+		delete(w.whole, work)
 		return
 	}
 	w.works[work] = objects
+}
+
+// compareWhole says whether a Work compares more of its objects than what of them is ours.
+func (w *watches) compareWhole(work string, whole bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if whole {
+		w.whole[work] = true
+	} else {
+		delete(w.whole, work)
+	}
+}
+
+// mind gives a sight what stands for the whole object, if one of the Works that have it needs that. The lock is held.
+func (w *watches) mind(s *sight, object *unstructured.Unstructured, wanted map[string]bool) {
+	for work := range wanted {
+		if w.whole[work] {
+			s.whole = drift.Hash(object)
+			return
+		}
+	}
 }
 
 // unset says that a Work does not have an object any more.
@@ -220,6 +257,7 @@ func (w *watches) put(gvr schema.GroupVersionResource, key objectKey, object *un
 		return
 	}
 	s := &sight{object: slim(object), fingerprint: fingerprint, version: versionOf(object)}
+	w.mind(s, object, f.wanted[name])
 	if before := f.seen[name]; before == nil || before.version <= s.version || s.version == 0 {
 		f.seen[name] = s
 	}
@@ -278,6 +316,7 @@ func (f *feed) observe(object *unstructured.Unstructured, gone bool) {
 	if !gone && !reduced {
 		s.fingerprint = drift.Fingerprint(object, placementv1.FieldManager)
 		s.object = slim(object)
+		f.mind(s, object, wanted)
 	}
 	var tell []string
 	if f.keep(name, s) {

@@ -18,6 +18,8 @@ type view struct {
 	parts                     int
 	// deleting tells that the Work is going; removal that the hub means its objects to go with it.
 	deleting, removal bool
+	// reportsOnly tells that the Work writes nothing into the member, and so takes nothing over.
+	reportsOnly bool
 	// objects are what the Work lists.
 	objects map[objectKey]bool
 }
@@ -34,7 +36,7 @@ type works map[string]*view
 func (w works) other(name string, key objectKey) *view {
 	var found *view
 	for n, v := range w {
-		if n != name && v.wants(key) && (found == nil || n < found.name) {
+		if n != name && v.wants(key) && !v.reportsOnly && (found == nil || n < found.name) {
 			found = v
 		}
 	}
@@ -101,6 +103,6 @@ func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 		name: work.Name, placement: work.Labels[placementv1.LabelParentPlacement],
 		binding: work.Labels[placementv1.LabelParentBinding], index: work.Labels[placementv1.LabelParentSnapshotIndex], parts: parts,
 		deleting: !work.DeletionTimestamp.IsZero(), removal: work.Annotations[placementv1.AnnotationRemovalConfirmed] == "true",
-		objects: objects,
+		reportsOnly: work.Spec.ApplyStrategy.ReportsOnly(), objects: objects,
 	}
 }

@@ -91,17 +91,17 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 			continue // we have just moved it; the event that tells the cache brings the next pass
 		}
 		byName[b.GetName()] = b
-		observed = append(observed, observe(b))
+		observed = append(observed, observe(b, p))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, step := range rolling.Plan(latest, observed) {
-		group.Go(func() error { return c.carryOut(ctx, step, latest, byName[step.Binding]) })
+		group.Go(func() error { return c.carryOut(ctx, step, latest, p, byName[step.Binding]) })
 	}
 	return group.Wait()
 }
 
-func observe(b placementv1.BindingObject) rolling.Binding {
+func observe(b placementv1.BindingObject, p placementv1.PlacementObject) rolling.Binding {
 	spec := b.BindingSpec()
 	return rolling.Binding{
 		Name:     b.GetName(),
@@ -109,6 +109,7 @@ func observe(b placementv1.BindingObject) rolling.Binding {
 		State:    spec.State,
 		Snapshot: spec.ResourceSnapshotName,
 		Deleting: !b.GetDeletionTimestamp().IsZero(),
+		Outdated: !spec.ApplyStrategy.Same(p.PlacementSpec().Strategy.ApplyStrategy),
 	}
 }
 
@@ -117,7 +118,7 @@ var errGone = errors.New("it is gone")
 
 // carryOut does one step, on the very version of the binding that it was decided on: one that the scheduler has just
 // chosen again is not deleted.
-func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest string, b placementv1.BindingObject) error {
+func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest string, p placementv1.PlacementObject, b placementv1.BindingObject) error {
 	log.FromContext(ctx).Info("Rolling update", "binding", b.GetName(), "action", step.Action, "reason", step.Reason)
 	var err error
 	if step.Action == rolling.Remove {
@@ -125,6 +126,7 @@ func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest str
 	} else {
 		b.BindingSpec().State = placementv1.BindingStateBound
 		b.BindingSpec().ResourceSnapshotName = latest
+		b.BindingSpec().ApplyStrategy = p.PlacementSpec().Strategy.ApplyStrategy.DeepCopy()
 		if err = c.Client.Update(ctx, b); err == nil {
 			c.tracker.Wrote(b)
 		}

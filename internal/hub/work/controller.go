@@ -98,10 +98,11 @@ func targetOf(b placementv1.BindingObject) render.Target {
 		name = placement.PolicySnapshotPlacement(b.BindingSpec().SchedulingPolicySnapshotName)
 	}
 	return render.Target{
-		Placement:    placement.Key{Namespace: b.GetNamespace(), Name: name},
-		PlacementUID: b.GetAnnotations()[placementv1.AnnotationPlacementUID],
-		Binding:      b.GetName(),
-		Cluster:      b.BindingSpec().TargetCluster,
+		Placement:     placement.Key{Namespace: b.GetNamespace(), Name: name},
+		PlacementUID:  b.GetAnnotations()[placementv1.AnnotationPlacementUID],
+		Binding:       b.GetName(),
+		Cluster:       b.BindingSpec().TargetCluster,
+		ApplyStrategy: b.BindingSpec().ApplyStrategy,
 	}
 }
 

@@ -18,12 +18,14 @@ const maxFailed = 100
 func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePlacement {
 	var unapplied, unavailable []placementv1.FailedResourcePlacement
 	for _, work := range works {
-		if current(work, placementv1.ConditionApplied) == nil {
+		if current(work, placementv1.ConditionApplied) == nil && current(work, placementv1.ConditionDiffReported) == nil {
 			continue
 		}
 		for i := range work.Status.ManifestConditions {
 			m := &work.Status.ManifestConditions[i]
-			if c := fails(m, placementv1.ConditionApplied); c != nil {
+			if c := fails(m, placementv1.ConditionDiffReported); c != nil {
+				unapplied = append(unapplied, failed(&m.Identifier, c))
+			} else if c := fails(m, placementv1.ConditionApplied); c != nil {
 				if c.Reason != placementv1.ReasonManifestPreparing {
 					unapplied = append(unapplied, failed(&m.Identifier, c))
 				}
@@ -47,11 +49,14 @@ func fails(m *placementv1.ManifestCondition, conditionType string) *metav1.Condi
 func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placementv1.FailedResourcePlacement {
 	condition := *c
 	condition.Message = placement.Quote(condition.Message)
-	return placementv1.FailedResourcePlacement{
-		ResourceIdentifier: placementv1.ResourceIdentifier{
-			Group: placement.Quote(id.Group), Version: placement.Quote(id.Version), Kind: placement.Quote(id.Kind),
-			Name: placement.Quote(id.Name), Namespace: placement.Quote(id.Namespace)},
-		Condition: condition,
+	return placementv1.FailedResourcePlacement{ResourceIdentifier: identifier(id), Condition: condition}
+}
+
+// identifier names an object as its member does.
+func identifier(id *placementv1.WorkResourceIdentifier) placementv1.ResourceIdentifier {
+	return placementv1.ResourceIdentifier{
+		Group: placement.Quote(id.Group), Version: placement.Quote(id.Version), Kind: placement.Quote(id.Kind),
+		Name: placement.Quote(id.Name), Namespace: placement.Quote(id.Namespace),
 	}
 }
 

@@ -29,7 +29,8 @@ func urgency(there, status *placementv1.ResourceBindingStatus) time.Duration {
 		return detailTime
 	case isSettled(status):
 		return 0
-	case isFalse(status, placementv1.ConditionApplied, placementv1.ReasonApplyInProgress):
+	case isFalse(status, placementv1.ConditionApplied, placementv1.ReasonApplyInProgress),
+		isFalse(status, placementv1.ConditionDiffReported, placementv1.ReasonDiffReportInProgress):
 		return answerTime
 	default:
 		return availableTime
@@ -41,7 +42,9 @@ func isSettled(status *placementv1.ResourceBindingStatus) bool {
 	if len(status.Conditions) == 0 || meta.IsStatusConditionTrue(status.Conditions, placementv1.ConditionAvailable) || hasFailedManifest(status) {
 		return true
 	}
-	return isFalse(status, placementv1.ConditionWorkSynchronized, placementv1.ReasonSyncWorkFailed) ||
+	return meta.IsStatusConditionTrue(status.Conditions, placementv1.ConditionDiffReported) ||
+		isFalse(status, placementv1.ConditionDiffReported, placementv1.ReasonNotAllWorkHaveDiffReported) ||
+		isFalse(status, placementv1.ConditionWorkSynchronized, placementv1.ReasonSyncWorkFailed) ||
 		isFalse(status, placementv1.ConditionApplied, placementv1.ReasonNotAllWorkHaveBeenApplied)
 }
 

@@ -116,7 +116,7 @@ func (c *Controller) release(ctx context.Context, b placementv1.BindingObject) e
 // removalStatus says what a deleted binding waits for.
 func removalStatus(o observed) placementv1.ResourceBindingStatus {
 	status := *o.binding.BindingStatus().DeepCopy()
-	status.FailedPlacements = nil
+	status.FailedPlacements, status.DriftedPlacements, status.DiffedPlacements = nil, nil, nil
 	message := fmt.Sprintf("Being removed since %s: waiting for the agent of cluster %q to remove what was placed there",
 		o.binding.GetDeletionTimestamp().UTC().Format(time.RFC3339), o.binding.BindingSpec().TargetCluster)
 	for _, w := range o.works {
@@ -127,7 +127,7 @@ func removalStatus(o observed) placementv1.ResourceBindingStatus {
 	}
 	w := conditionWriter{status: &status, generation: o.binding.GetGeneration(), now: metav1.NewTime(o.now)}
 	w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonWorkNotSynchronizedYet, message+trouble(o.cluster))
-	w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+	w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable, placementv1.ConditionDiffReported)
 	return status
 }
 

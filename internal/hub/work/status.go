@@ -47,18 +47,25 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 	w.set(placementv1.ConditionOverridden, metav1.ConditionTrue, placementv1.ReasonNoOverrideSpecified,
 		"No override rules are configured for the selected resources")
 	status.FailedPlacements = failedPlacements(o.works)
+	status.DriftedPlacements, status.DiffedPlacements = driftedPlacements(o.works), diffedPlacements(o.works)
 	if o.problem != nil {
 		reason := placementv1.ReasonWorkNotSynchronizedYet
 		if o.problem.failed {
 			reason = placementv1.ReasonSyncWorkFailed
 		}
 		w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, reason, o.problem.message)
-		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable, placementv1.ConditionDiffReported)
 		return status
 	}
 	status.ObservedResourceIndex = o.index
 	w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionTrue, placementv1.ReasonAllWorkSynced,
 		"All of the works are synchronized to the latest")
+	if o.binding.BindingSpec().ApplyStrategy.ReportsOnly() {
+		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+		setDiffReported(w, o)
+		return status
+	}
+	w.remove(placementv1.ConditionDiffReported)
 	if !setApplied(w, o) {
 		w.remove(placementv1.ConditionAvailable)
 		return status

@@ -71,7 +71,18 @@ func (c *Controller) wish(ctx context.Context, t render.Target, works map[string
 	if have == nil {
 		return nil, failure("%v; roll out a snapshot that does", err), nil
 	}
-	return &wish{index: have[0].Labels[placementv1.LabelParentSnapshotIndex], works: have}, nil, nil
+	return &wish{index: have[0].Labels[placementv1.LabelParentSnapshotIndex], works: withStrategy(t, have)}, nil, nil
+}
+
+// withStrategy are Works as they are to be, but for what they have of a snapshot that does not exist any more.
+func withStrategy(t render.Target, have []*placementv1.Work) []*placementv1.Work {
+	wanted := make([]*placementv1.Work, 0, len(have))
+	for _, w := range have {
+		copied := *w // of the cache, of which only the strategy is replaced
+		copied.Spec.ApplyStrategy = t.ApplyStrategy
+		wanted = append(wanted, &copied)
+	}
+	return wanted
 }
 
 // hindrance is why the Works are left as they are though they are not what is wanted.

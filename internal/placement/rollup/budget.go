@@ -19,9 +19,12 @@ const (
 	maxConditionMessage, maxRowMessage = 4096, 1024
 )
 
-// failuresPerRow are the numbers of failed objects that a row may have. When not all rows fit into the status, shorter
-// ones are tried before any is left out: that a cluster fails, and one reason why, matters more than every reason.
-var failuresPerRow = []int{100, 10, 3, 1}
+// shapes are how much a row may tell. When not all rows fit into the status, shorter ones are tried before any is left out:
+// that a cluster fails, and one reason why, matters more than every reason.
+var shapes = []shape{{100, 100}, {100, 20}, {10, 10}, {3, 3}, {1, 1}}
+
+// shape is how many objects a row may have that failed, drifted or differ, and how many places of each of the latter.
+type shape struct{ objects, places int }
 
 // fit puts as many of the clusters into the status as its budget allows, and counts the others.
 func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
@@ -31,8 +34,8 @@ func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
 	}
 	status.ClusterSummary.Omitted = int32(len(clusters)) //nolint:gosec // a fleet has fewer than 2^31 clusters
 	room := Budget - size(status) - len(`,"placementStatuses":[]`)
-	for _, failures := range failuresPerRow {
-		status.PlacementStatuses = fitRows(clusters, failures, room)
+	for _, s := range shapes {
+		status.PlacementStatuses = fitRows(clusters, s, room)
 		if len(status.PlacementStatuses) == len(clusters) {
 			break
 		}
@@ -40,10 +43,10 @@ func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
 	status.ClusterSummary.Omitted -= int32(len(status.PlacementStatuses)) //nolint:gosec // see above
 }
 
-func fitRows(clusters []*cluster, failures, room int) []placementv1.PerClusterPlacementStatus {
+func fitRows(clusters []*cluster, s shape, room int) []placementv1.PerClusterPlacementStatus {
 	var rows []placementv1.PerClusterPlacementStatus
 	for _, c := range clusters {
-		row := c.row(failures)
+		row := c.row(s)
 		if room -= size(row) + len(","); room < 0 {
 			break
 		}
@@ -66,7 +69,7 @@ func fitSelected(selected []placementv1.ResourceIdentifier) []placementv1.Resour
 }
 
 // row is what the status tells of a cluster.
-func (c *cluster) row(failures int) placementv1.PerClusterPlacementStatus {
+func (c *cluster) row(s shape) placementv1.PerClusterPlacementStatus {
 	row := placementv1.PerClusterPlacementStatus{
 		ClusterName:           c.name,
 		ObservedResourceIndex: c.index,
@@ -75,11 +78,21 @@ func (c *cluster) row(failures int) placementv1.PerClusterPlacementStatus {
 	for i := range row.Conditions {
 		row.Conditions[i].Message = placement.Cut(row.Conditions[i].Message, maxRowMessage)
 	}
-	if shown := min(len(c.failed), failures); shown > 0 {
+	if shown := min(len(c.failed), s.objects); shown > 0 {
 		row.FailedPlacements = slices.Clone(c.failed[:shown])
 		for i := range row.FailedPlacements {
 			row.FailedPlacements[i].Condition.Message = placement.Cut(row.FailedPlacements[i].Condition.Message, maxRowMessage)
 		}
+	}
+	row.DriftedPlacements = slices.Clone(c.drifted[:min(len(c.drifted), s.objects)])
+	for i := range row.DriftedPlacements {
+		d := &row.DriftedPlacements[i]
+		d.ObservedDrifts = d.ObservedDrifts[:min(len(d.ObservedDrifts), s.places)]
+	}
+	row.DiffedPlacements = slices.Clone(c.diffed[:min(len(c.diffed), s.objects)])
+	for i := range row.DiffedPlacements {
+		d := &row.DiffedPlacements[i]
+		d.ObservedDiffs = d.ObservedDiffs[:min(len(d.ObservedDiffs), s.places)]
 	}
 	return row
 }

@@ -29,6 +29,10 @@ type cluster struct {
 	// conditions are Scheduled, and then the chain up to the first that is not True.
 	conditions []metav1.Condition
 	failed     []placementv1.FailedResourcePlacement
+	// reports tells that nothing is written there; its chain ends with DiffReported.
+	reports bool
+	drifted []placementv1.DriftedResourcePlacement
+	diffed  []placementv1.DiffedResourcePlacement
 }
 
 // observeClusters finds the selected clusters: those that have a binding which is wanted, and those that were chosen and
@@ -61,7 +65,7 @@ func (r *rollup) unbound(decision *placementv1.ClusterDecision) *cluster {
 	if scheduled := meta.FindStatusCondition(r.Policy.PolicySnapshotStatus().Conditions, placementv1.ConditionScheduled); scheduled != nil {
 		since = scheduled.LastTransitionTime
 	}
-	c := &cluster{name: decision.ClusterName, state: stateUnderWay}
+	c := &cluster{name: decision.ClusterName, state: stateUnderWay, reports: r.Placement.PlacementSpec().Strategy.ApplyStrategy.ReportsOnly()}
 	c.conditions = []metav1.Condition{r.scheduled(decision, since), r.notGivenYet(since)}
 	return c
 }
@@ -73,12 +77,15 @@ func (r *rollup) scheduled(decision *placementv1.ClusterDecision, since metav1.T
 // observe tells how far the cluster of a binding is.
 func (r *rollup) observe(b placementv1.BindingObject) *cluster {
 	spec, status := b.BindingSpec(), b.BindingStatus()
-	c := &cluster{name: spec.TargetCluster, state: stateUnderWay}
+	c := &cluster{name: spec.TargetCluster, state: stateUnderWay, reports: spec.ApplyStrategy.ReportsOnly()}
+	if spec.ResourceSnapshotName == "" { // it has none yet, and gets the placement's
+		c.reports = r.Placement.PlacementSpec().Strategy.ApplyStrategy.ReportsOnly()
+	}
 	if index, ok := placement.ResourceSnapshotIndex(r.Placement.GetName(), spec.ResourceSnapshotName); ok {
 		c.index = strconv.Itoa(index)
 	}
 	c.conditions = append(c.conditions, r.scheduled(&spec.ClusterDecision, b.GetCreationTimestamp()))
-	for _, kind := range chain {
+	for _, kind := range chainOf(c.reports) {
 		condition := r.current(b, kind)
 		if kind == placementv1.ConditionRolloutStarted {
 			condition = r.rolloutStarted(b, c, condition)
@@ -87,7 +94,7 @@ func (r *rollup) observe(b placementv1.BindingObject) *cluster {
 		}
 		c.conditions = append(c.conditions, *condition)
 		if kind == placementv1.ConditionWorkSynchronized && condition.Status == metav1.ConditionTrue {
-			c.failed = status.FailedPlacements
+			c.failed, c.drifted, c.diffed = status.FailedPlacements, status.DriftedPlacements, status.DiffedPlacements
 		}
 		if condition.Status != metav1.ConditionTrue {
 			if isFailure(condition) {
@@ -110,6 +117,8 @@ func isFailure(condition *metav1.Condition) bool {
 		return condition.Reason != placementv1.ReasonWorkNotSynchronizedYet
 	case placementv1.ConditionApplied:
 		return condition.Reason != placementv1.ReasonApplyInProgress
+	case placementv1.ConditionDiffReported:
+		return condition.Reason != placementv1.ReasonDiffReportInProgress
 	case placementv1.ConditionOverridden:
 		return true
 	}
@@ -137,6 +146,10 @@ func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reporte
 		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
 			fmt.Sprintf("The rollout is being blocked by the rollout strategy: the cluster is on resource snapshot %s, the latest is %d",
 				c.index, r.Latest.Index), r.Latest.Created)
+	case !r.external && !b.BindingSpec().ApplyStrategy.Same(r.Placement.PlacementSpec().Strategy.ApplyStrategy):
+		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
+			"The rollout is being blocked by the rollout strategy: the cluster is still written with the apply strategy that the placement had before",
+			lastKnown(b, placementv1.ConditionRolloutStarted))
 	case reported != nil && reported.Status == metav1.ConditionTrue:
 		return reported
 	default:

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,15 @@ var texts = map[string]text{
 		unknownMessage: "There are still %d cluster(s) in the process of checking whether the selected resources are available",
 		clusterUnknown: "It is not known yet whether the resources are available in this cluster",
 	},
+	placementv1.ConditionDiffReported: {
+		trueReason:     placementv1.ReasonDiffReportingCompleted,
+		trueMessage:    "Diff reporting in %d cluster(s) has been completed",
+		falseReason:    placementv1.ReasonDiffReportingIncompleteOrFailed,
+		falseMessage:   "Diff reporting in %d clusters has failed, please check the `failedPlacements` status",
+		unknownReason:  placementv1.ReasonDiffReportingPending,
+		unknownMessage: "There are still %d cluster(s) in the process of reporting in what they differ",
+		clusterUnknown: "The cluster has not reported yet in what it differs",
+	},
 }
 
 // conditions are the placement's own: Scheduled, and then the chain over all clusters up to the first that is not True.
@@ -80,11 +90,25 @@ func (r *rollup) conditions(observedIndex string) []metav1.Condition {
 	if !known || len(r.clusters) == 0 {
 		return conditions
 	}
-	for _, kind := range chain {
-		c := r.over(kind, observedIndex)
-		conditions = append(conditions, r.finish(c))
-		if c.Status != metav1.ConditionTrue {
-			break
+	// All clusters have the same chain, but for a while in which an edited apply strategy is on its way: then each of the two
+	// ends is summed up over the clusters that it is of.
+	for _, reports := range []bool{false, true} {
+		of := slices.DeleteFunc(slices.Clone(r.clusters), func(c *cluster) bool { return c.reports != reports })
+		if len(of) == 0 {
+			continue
+		}
+		for _, kind := range chainOf(reports) {
+			all := of
+			if slices.Contains(chain, kind) && slices.Contains(reportChain, kind) {
+				all = r.clusters
+			}
+			c := r.over(kind, observedIndex, all)
+			if meta.FindStatusCondition(conditions, r.Kinds.ConditionPrefix+kind) == nil {
+				conditions = append(conditions, r.finish(c))
+			}
+			if c.Status != metav1.ConditionTrue {
+				break
+			}
 		}
 	}
 	return conditions
@@ -127,13 +151,14 @@ func (r *rollup) placementScheduled() metav1.Condition {
 	return c
 }
 
-// over sums one condition up over all clusters: False as soon as it has failed in one, Unknown as long as it is not known
+// over sums one condition up over clusters: False as soon as it has failed in one, Unknown as long as it is not known
 // of all.
-func (r *rollup) over(kind, observedIndex string) metav1.Condition {
+func (r *rollup) over(kind, observedIndex string, clusters []*cluster) metav1.Condition {
 	var failed, unknown []string
-	for _, c := range r.clusters {
+	for _, c := range clusters {
 		switch reported := meta.FindStatusCondition(c.conditions, kind); {
-		case reported == nil || reported.Status == metav1.ConditionUnknown || reported.Reason == placementv1.ReasonApplyInProgress:
+		case reported == nil || reported.Status == metav1.ConditionUnknown || reported.Reason == placementv1.ReasonApplyInProgress,
+			reported.Reason == placementv1.ReasonDiffReportInProgress:
 			unknown = append(unknown, c.name)
 		case reported.Status == metav1.ConditionFalse:
 			failed = append(failed, c.name)
@@ -147,7 +172,7 @@ func (r *rollup) over(kind, observedIndex string) metav1.Condition {
 	case len(unknown) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, t.unknownReason, count(t.unknownMessage, len(unknown))+": "+names(unknown)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, t.trueReason, count(t.trueMessage, len(r.clusters))
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, t.trueReason, count(t.trueMessage, len(clusters))
 	}
 	switch kind {
 	case placementv1.ConditionRolloutStarted:

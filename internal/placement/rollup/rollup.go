@@ -65,6 +65,21 @@ var chain = []string{
 	placementv1.ConditionAvailable,
 }
 
+// reportChain is the chain of clusters in which nothing is written.
+var reportChain = []string{
+	placementv1.ConditionRolloutStarted,
+	placementv1.ConditionOverridden,
+	placementv1.ConditionWorkSynchronized,
+	placementv1.ConditionDiffReported,
+}
+
+func chainOf(reports bool) []string {
+	if reports {
+		return reportChain
+	}
+	return chain
+}
+
 // rollup is the work on one status.
 type rollup struct {
 	Input
@@ -128,7 +143,9 @@ func (r *rollup) summary() *placementv1.ClusterSummary {
 		case stateFailed:
 			s.Failed++
 		case stateDone:
-			s.Available++
+			if !c.reports {
+				s.Available++
+			}
 		case stateUnderWay:
 		}
 	}

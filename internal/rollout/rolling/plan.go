@@ -15,6 +15,8 @@ type Binding struct {
 	// State and Snapshot are what it says is wanted.
 	State    placementv1.BindingState
 	Snapshot string
+	// Outdated tells whether the cluster is written with another apply strategy than the placement's.
+	Outdated bool
 	// Deleting tells whether it is being deleted already.
 	Deleting bool
 }
@@ -25,7 +27,7 @@ type Action string
 const (
 	// Bind gives a cluster its first snapshot.
 	Bind Action = "Bind"
-	// Move gives a cluster another snapshot.
+	// Move gives a cluster another snapshot, or another apply strategy.
 	Move Action = "Move"
 	// Remove deletes the binding, and with it what the cluster was given.
 	Remove Action = "Remove"
@@ -65,6 +67,8 @@ func decide(latest string, b Binding) (Action, string) {
 		return Bind, fmt.Sprintf("cluster %q was chosen; %s is its first snapshot", b.Cluster, latest)
 	case b.State == placementv1.BindingStateBound && b.Snapshot != latest:
 		return Move, fmt.Sprintf("cluster %q is on %s, and %s is newer", b.Cluster, b.Snapshot, latest)
+	case b.State == placementv1.BindingStateBound && b.Outdated:
+		return Move, fmt.Sprintf("the apply strategy of cluster %q is not the placement's any more", b.Cluster)
 	default:
 		return "", ""
 	}

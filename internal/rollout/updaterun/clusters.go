@@ -165,6 +165,7 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	}
 	b.BindingSpec().State = placementv1.BindingStateBound
 	b.BindingSpec().ResourceSnapshotName = s.target
+	b.BindingSpec().ApplyStrategy = s.status.ApplyStrategy.DeepCopy()
 	annotations := b.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()
 	annotations[placementv1.AnnotationUpdateRunUID] = string(s.run.GetUID())
@@ -222,6 +223,13 @@ func judge(b placementv1.BindingObject) (v verdict, trouble string) {
 	available := now(placementv1.ConditionAvailable)
 	if available.Status == metav1.ConditionTrue {
 		return done, ""
+	}
+	switch reported := now(placementv1.ConditionDiffReported); {
+	case !b.BindingSpec().ApplyStrategy.ReportsOnly():
+	case reported.Status == metav1.ConditionTrue:
+		return done, ""
+	case reported.Status == metav1.ConditionFalse && reported.Reason == placementv1.ReasonNotAllWorkHaveDiffReported:
+		return failing, troubleDiff
 	}
 	if now(placementv1.ConditionOverridden).Status == metav1.ConditionFalse {
 		return failing, troubleOverride

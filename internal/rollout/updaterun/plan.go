@@ -97,6 +97,7 @@ func MakePlan(in PlanInput) Plan {
 		PolicySnapshotIndexUsed:      policy.GetLabels()[placementv1.LabelPolicyIndex],
 		PolicyObservedClusterCount:   int32(len(chosen)), //nolint:gosec // a fleet has fewer than 2^31 clusters
 		StagedUpdateStrategySnapshot: in.Strategy.DeepCopy(),
+		ApplyStrategy:                in.Placement.PlacementSpec().Strategy.ApplyStrategy.DeepCopy(),
 		StagesStatus:                 stages,
 		DeletionStageStatus:          newStage(placementv1.DeletionStageName, dropped),
 	}
