@@ -81,4 +81,6 @@ func (s scope) runs(ctx context.Context, o *options.Options) []string {
 }
 
 // resource is how kubectl names a kind in what it prints.
-func resource(kind string) string { return strings.ToLower(kind) + "." + placementv1.GroupVersion.Group }
+func resource(kind string) string {
+	return strings.ToLower(kind) + "." + placementv1.GroupVersion.Group
+}
