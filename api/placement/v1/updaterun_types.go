@@ -56,9 +56,9 @@ type StageConfig struct {
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
 	// maxFailures is how many clusters of the stage may fail, which is not to be done at their progressDeadline, while the run
 	// goes on with the others: a number from 0 to 1000000, or a percentage of the stage's clusters from 0% to 100%, rounded
-	// down. One more, and the run ends failed; it goes on when enough of them are retried or skipped. Default: 0.
+	// down. One more, and the run ends failed; it goes on when enough of them are retried or skipped. Absent, none
+	// may fail.
 	// +optional
-	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="maxFailures must be at least 0"

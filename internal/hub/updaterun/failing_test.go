@@ -10,21 +10,46 @@ import (
 	"github.com/fleetwright/fleetwright/test/framework"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// failing makes a fixture of three clusters in one stage, all at once, whose clusters have a second and of which so many may
-// fail.
+// failing makes a fixture of three clusters in one stage, all at once, which have an hour by a clock that stands still, and of
+// which so many may fail.
 func failing(t *testing.T, name string, mayFail int32) *fixture {
 	t.Helper()
 	all := map[string]string{"environment": "all"}
 	f := newFixture(t, name, map[string]map[string]string{"member1": all, "member2": all, "member3": all})
+	f.clock = clocktesting.NewFakePassiveClock(time.Now())
 	f.create(&placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: placementv1.UpdateStrategySpec{Stages: []placementv1.StageConfig{{
 		Name: "all", LabelSelector: environment("all"), MaxConcurrency: ptr.To(intstr.FromString("100%")),
-		MaxFailures: ptr.To(intstr.FromInt32(mayFail)), ProgressDeadline: &metav1.Duration{Duration: time.Second},
+		MaxFailures: ptr.To(intstr.FromInt32(mayFail)), ProgressDeadline: &metav1.Duration{Duration: time.Hour},
 	}}}})
 	return f
+}
+
+// awaitDeadline waits until some clusters are available, then lets two hours pass and another cluster say something, so that
+// the hub looks: its real timer is the hour's.
+func (f *fixture) awaitDeadline(failing string, others ...string) {
+	f.t.Helper()
+	for _, cluster := range others {
+		framework.Await(f.t, f, f.binding(cluster), "is available", func(b *placementv1.ClusterResourceBinding) bool {
+			return shown(b.Status.Conditions, placementv1.ConditionAvailable) == "True/AllWorkAreAvailable"
+		})
+	}
+	framework.Await(f.t, f, f.binding(failing), "has answered", func(b *placementv1.ClusterResourceBinding) bool {
+		return shown(b.Status.Conditions, placementv1.ConditionApplied) != ""
+	})
+	clock, ok := f.clock.(*clocktesting.FakePassiveClock)
+	if !ok {
+		f.t.Fatalf("the clock is a %T", f.clock)
+	}
+	clock.SetTime(clock.Now().Add(2 * time.Hour))
+	poke := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"poked":"yes"}}}`))
+	if err := f.Patch(f.t.Context(), f.binding(failing), poke); err != nil {
+		f.t.Fatalf("poke the binding of %s: %v", failing, err)
+	}
 }
 
 // ask asks a run something about a cluster.
@@ -62,6 +87,7 @@ func TestFailedClusterWithinMaxFailures(t *testing.T) {
 	f.hold("member1", "refuse")
 	f.start()
 	r := f.run("run", "", placementv1.UpdateRunStateRun)
+	f.awaitDeadline("member1", "member2", "member3")
 	f.await(r, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
 	if got := f.row(r, "member1"); got != "False/ClusterUpdatingFailed" {
 		t.Errorf("the failed cluster is %s", got)
@@ -81,6 +107,7 @@ func TestRetryOnlyFailedClusters(t *testing.T) {
 	f.hold("member1", "hold")
 	f.start()
 	r := f.run("run", "", placementv1.UpdateRunStateRun)
+	f.awaitDeadline("member1", "member2", "member3")
 	f.await(r, placementv1.ConditionSucceeded, "False/UpdateRunFailed")
 	if got := message(r.Status.Conditions, placementv1.ConditionSucceeded); !strings.Contains(got, f.cluster("member1")) || !strings.Contains(got, "kubectl amc run retry "+r.Name) {
 		t.Errorf("the run does not say what failed and what to do: %q", got)
@@ -114,6 +141,7 @@ func TestSkip(t *testing.T) {
 	f.await(r, placementv1.ConditionInitialized, "True/UpdateRunInitializedSuccessfully")
 	f.ask(r, placementv1.ClusterActionSkip, "member3")
 	f.setState(r, placementv1.UpdateRunStateRun)
+	f.awaitDeadline("member1", "member2")
 	f.await(r, placementv1.ConditionSucceeded, "False/UpdateRunFailed")
 	f.ask(r, placementv1.ClusterActionSkip, "member1")
 	f.await(r, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
@@ -133,7 +161,7 @@ func TestCancel(t *testing.T) {
 	f.hold("member1", "hold")
 	f.start()
 	r := f.run("run", "", placementv1.UpdateRunStateRun)
-	f.awaitStage(r, 0, "True/StageUpdatingStarted")
+	f.await(r, placementv1.ConditionProgressing, "True/UpdateRunProgressing")
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"cancel": map[string]any{"reason": "wrong image", "requestedBy": "bob"}}})
 	if err != nil {
 		t.Fatal(err)

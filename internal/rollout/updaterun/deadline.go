@@ -54,7 +54,8 @@ func (s *step) overdue(row *placementv1.ClusterUpdatingStatus, b placementv1.Bin
 	if held {
 		return false
 	}
-	due := startedAt(b, s.now).Add(long + time.Duration(row.HeldSeconds)*time.Second)
+	// When it was started is recorded in whole seconds, rounded down: nobody fails early.
+	due := startedAt(b, s.now).Add(long + time.Second + time.Duration(row.HeldSeconds)*time.Second)
 	if s.w.Now.Before(due) {
 		s.wakeAt(due)
 		return false

@@ -24,7 +24,7 @@ func playFailures(s *sim) {
 	s.strategy("lenient", allAtOnce(mayFail("34%"), within(time.Minute)))
 	s.do("a run is created", func() { s.create("example-run", "lenient", "0", run) })
 	s.do("member1 refuses", func() { s.refuse("member1") })
-	s.wait(59 * time.Second)
+	s.wait(time.Minute)
 	s.wait(time.Second)
 	s.do("member1 heals, which is too late", func() { s.available("member1") })
 	s.do("member2 is available in time", func() { s.available("member2") })
@@ -40,14 +40,14 @@ func playTooManyFailures(s *sim) {
 		s.available("member2")
 	})
 	s.do("member3 is paused, half a minute later", func() { s.now = s.now.Add(30 * time.Second); s.pause("member3") })
-	s.wait(30 * time.Second)
+	s.wait(31 * time.Second)
 	s.do("somebody asks for a cluster that the run does not know, and for one that is done", func() {
 		s.skip("example-run", "member9")
 		s.retry("example-run", "member2")
 	})
 	s.do("somebody retries member1, an hour later", func() { s.now = s.now.Add(time.Hour); s.retry("example-run", "member1") })
 	s.do("member3 is not paused any more", func() { s.applying("member3") })
-	s.wait(29 * time.Second)
+	s.wait(30 * time.Second)
 	s.wait(time.Second)
 	s.do("somebody skips member3", func() { s.skip("example-run", "member3") })
 	s.do("member1 is available", func() { s.available("member1") })
@@ -61,7 +61,7 @@ func playDeadlineClock(s *sim) {
 	s.do("member1 is paused, an hour later", func() { s.now = s.now.Add(time.Hour); s.pause("member1") })
 	s.do("the run is set to Run, an hour later", func() { s.now = s.now.Add(time.Hour); s.setState("example-run", run) })
 	s.do("member1 goes on, an hour later", func() { s.now = s.now.Add(time.Hour); s.applying("member1") })
-	s.wait(29 * time.Second)
+	s.wait(30 * time.Second)
 	s.wait(time.Second)
 }
 
@@ -90,7 +90,7 @@ func playSkipAndRetry(s *sim) {
 func playLateRetry(s *sim) {
 	s.strategy("lenient", environment("canary", atMost("2"), mayFail("1"), within(time.Minute)), environment("staging", approvalBefore))
 	s.do("a run is created, and member1 is available", func() { s.create("example-run", "lenient", "0", run); s.settle(); s.available("member1") })
-	s.wait(time.Minute)
+	s.wait(61 * time.Second)
 	s.do("somebody retries member3", func() { s.retry("example-run", "member3") })
 	s.do("the run is stopped", func() { s.setState("example-run", stop) })
 	s.do("the run goes on, and is approved", func() { s.setState("example-run", run); s.approve("example-run-before-staging") })

@@ -253,14 +253,14 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 	}
 }
 
-// checkDeadline checks that no cluster has failed before its time, by more than the second that the API rounds by.
+// checkDeadline checks that no cluster has failed before its time.
 func (h *history) checkDeadline(r *placementv1.ClusterStagedUpdateRun, i int, row *placementv1.ClusterUpdatingStatus) {
 	c := meta.FindStatusCondition(row.Conditions, placementv1.ConditionSucceeded)
 	key := r.Name + "/" + row.ClusterName + "/" + retryOf(row)
 	if c == nil || c.Status != metav1.ConditionFalse || !strings.HasPrefix(c.Message, "Failed: ") || h.clock[key] < 0 {
 		return
 	}
-	if long := deadlineOf(&r.Status.StagedUpdateStrategySnapshot.Stages[i]); h.clock[key] < long-time.Second {
+	if long := deadlineOf(&r.Status.StagedUpdateStrategySnapshot.Stages[i]); h.clock[key] < long {
 		h.fail("run %s: %s has failed after %s and not %s", r.Name, row.ClusterName, h.clock[key], long)
 	}
 	h.clock[key] = -1 << 62 // judged
