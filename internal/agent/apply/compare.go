@@ -160,7 +160,9 @@ func (p *pass) findAppliedWork(ctx context.Context) error {
 	}
 	if !applied.DeletionTimestamp.IsZero() {
 		p.memory.carried = applied.Status.AppliedResources
-		return p.letGo(ctx, applied)
+		letGo, err := p.letGo(ctx, applied)
+		p.memory.letGo.Insert(letGo...)
+		return err
 	}
 	p.own(applied)
 	return nil
