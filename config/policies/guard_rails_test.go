@@ -29,14 +29,15 @@ func fleetObjects(member, users string) map[string]client.Object {
 	snapshot := placementv1.ResourceSnapshotSpec{SelectedResources: []placementv1.ResourceContent{}}
 	policy := placementv1.SchedulingPolicySnapshotSpec{PolicyHash: []byte("hash")}
 	return map[string]client.Object{
-		"a member namespace":                &corev1.Namespace{ObjectMeta: named("", "fleet-member-berlin")},
-		"a Work":                            &placementv1.Work{ObjectMeta: named(member, "web-work")},
-		"a ClusterResourceBinding":          &placementv1.ClusterResourceBinding{ObjectMeta: named("", "web-guarded"), Spec: binding},
-		"a ResourceBinding":                 &placementv1.ResourceBinding{ObjectMeta: named(users, "web-guarded"), Spec: binding},
-		"a ClusterResourceSnapshot":         &placementv1.ClusterResourceSnapshot{ObjectMeta: named("", "web-7-snapshot"), Spec: snapshot},
-		"a ResourceSnapshot":                &placementv1.ResourceSnapshot{ObjectMeta: named(users, "web-7-snapshot"), Spec: snapshot},
-		"a ClusterSchedulingPolicySnapshot": &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: named("", "web-7"), Spec: policy},
-		"a SchedulingPolicySnapshot":        &placementv1.SchedulingPolicySnapshot{ObjectMeta: named(users, "web-7"), Spec: policy},
+		"a member namespace":                   &corev1.Namespace{ObjectMeta: named("", "fleet-member-berlin")},
+		"a member namespace of a made-up name": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "fleet-member-"}},
+		"a Work":                               &placementv1.Work{ObjectMeta: named(member, "web-work")},
+		"a ClusterResourceBinding":             &placementv1.ClusterResourceBinding{ObjectMeta: named("", "web-guarded"), Spec: binding},
+		"a ResourceBinding":                    &placementv1.ResourceBinding{ObjectMeta: named(users, "web-guarded"), Spec: binding},
+		"a ClusterResourceSnapshot":            &placementv1.ClusterResourceSnapshot{ObjectMeta: named("", "web-7-snapshot"), Spec: snapshot},
+		"a ResourceSnapshot":                   &placementv1.ResourceSnapshot{ObjectMeta: named(users, "web-7-snapshot"), Spec: snapshot},
+		"a ClusterSchedulingPolicySnapshot":    &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: named("", "web-7"), Spec: policy},
+		"a SchedulingPolicySnapshot":           &placementv1.SchedulingPolicySnapshot{ObjectMeta: named(users, "web-7"), Spec: policy},
 		"an InternalMemberCluster": &clusterv1.InternalMemberCluster{ObjectMeta: named(member, "paris"),
 			Spec: clusterv1.InternalMemberClusterSpec{State: clusterv1.ClusterStateJoin}},
 		"a Role in a member namespace":           &rbacv1.Role{ObjectMeta: named(member, "more")},
@@ -89,6 +90,10 @@ func TestGuardRails(t *testing.T) {
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"changed":"yes"}}}`))
 			refused(t, "change", anna.Patch(t.Context(), made, patch))
 			refused(t, "delete", anna.Delete(t.Context(), made))
+			if _, several := object.(*corev1.Namespace); !several {
+				in := client.InNamespace(made.GetNamespace())
+				refused(t, "delete", anna.DeleteAllOf(t.Context(), fresh(), in, client.MatchingLabels(made.GetLabels())))
+			}
 			for who, c := range system {
 				if err := c.Patch(t.Context(), made, patch, client.DryRunAll); err != nil {
 					t.Errorf("%s changes it: %v", who, err)

@@ -143,7 +143,7 @@ func TestHubIsGuarded(t *testing.T) {
 	framework.Await(t, hub, work, "exists", func(*placementv1.Work) bool { return true })
 	for what, err := range map[string]error{
 		"delete a Work":             anna.Delete(t.Context(), work),
-		"delete all bindings":       anna.DeleteAllOf(t.Context(), &placementv1.ClusterResourceBinding{}),
+		"delete policy snapshots":   anna.DeleteAllOf(t.Context(), &placementv1.ClusterSchedulingPolicySnapshot{}),
 		"delete all snapshots":      anna.DeleteAllOf(t.Context(), &placementv1.ClusterResourceSnapshot{}),
 		"delete a member namespace": anna.Delete(t.Context(), namespace("fleet-member-member1")),
 	} {
