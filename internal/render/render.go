@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,6 +23,8 @@ type Target struct {
 	PlacementUID string
 	// Binding is the binding's name, Cluster the cluster it is for.
 	Binding, Cluster string
+	// Overrides are those that the cluster gets.
+	Overrides override.Applied
 }
 
 // Revision is a resource snapshot as a whole.
@@ -40,26 +43,32 @@ func Works(t Target, r Revision) []*placementv1.Work {
 	for i, part := range r.Parts {
 		labels := t.labels()
 		labels[placementv1.LabelParentSnapshotIndex] = r.Index
+		annotations := map[string]string{
+			placementv1.AnnotationPlacementUID:       t.PlacementUID,
+			placementv1.AnnotationParentSnapshotName: part,
+			placementv1.AnnotationWorkCount:          strconv.Itoa(len(r.Parts)),
+			placementv1.AnnotationContentHash:        contentHash(t, r, i),
+			placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
+		}
+		maps.Copy(annotations, overrideHashes(t.Overrides))
 		works = append(works, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
-			Name:      placement.WorkName(t.Placement, i),
-			Namespace: placement.MemberNamespace(t.Cluster),
-			Labels:    labels,
-			Annotations: map[string]string{
-				placementv1.AnnotationPlacementUID:       t.PlacementUID,
-				placementv1.AnnotationParentSnapshotName: part,
-				placementv1.AnnotationWorkCount:          strconv.Itoa(len(r.Parts)),
-				placementv1.AnnotationContentHash:        contentHash(r, i),
-				placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
-			},
-			Finalizers: []string{placementv1.FinalizerWorkCleanup},
+			Name:        placement.WorkName(t.Placement, i),
+			Namespace:   placement.MemberNamespace(t.Cluster),
+			Labels:      labels,
+			Annotations: annotations,
+			Finalizers:  []string{placementv1.FinalizerWorkCleanup},
 		}})
 	}
 	return works
 }
 
-// contentHash stands for the manifests of one part.
-func contentHash(r Revision, part int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", r.Hash, part, len(r.Parts)))
+// contentHash stands for the manifests of one part, and for all that they are rendered from.
+func contentHash(t Target, r Revision, part int) string {
+	text := fmt.Appendf(nil, "%s\x00%d\x00%d", r.Hash, part, len(r.Parts))
+	if !t.Overrides.Empty() {
+		text = append(append(text, 0), overridesText(t)...)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -178,6 +187,9 @@ func Onto(existing, wanted *placementv1.Work) *placementv1.Work {
 	}
 	if w.Annotations == nil {
 		w.Annotations = map[string]string{}
+	}
+	for _, key := range rendered {
+		delete(w.Annotations, key)
 	}
 	maps.Copy(w.Labels, wanted.Labels)
 	maps.Copy(w.Annotations, wanted.Annotations)

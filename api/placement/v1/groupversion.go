@@ -19,6 +19,10 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterStagedUpdateStrategy{}, &ClusterStagedUpdateStrategyList{},
 		&ClusterStagedUpdateRun{}, &ClusterStagedUpdateRunList{},
 		&ClusterApprovalRequest{}, &ClusterApprovalRequestList{},
+		&ClusterResourceOverride{}, &ClusterResourceOverrideList{},
+		&ResourceOverride{}, &ResourceOverrideList{},
+		&ClusterResourceOverrideSnapshot{}, &ClusterResourceOverrideSnapshotList{},
+		&ResourceOverrideSnapshot{}, &ResourceOverrideSnapshotList{},
 		&Work{}, &WorkList{},
 		&AppliedWork{}, &AppliedWorkList{},
 	)

@@ -22,9 +22,13 @@ func TestServedKinds(t *testing.T) {
 		"clusterresourcebindings":          {Kind: "ClusterResourceBinding", ShortNames: []string{"crb"}, Categories: ours, Status: true},
 		"clusterstagedupdatestrategies":    {Kind: "ClusterStagedUpdateStrategy", ShortNames: []string{"csus"}, Categories: ours},
 		// The first seed misspells the run in one command; its spelling is a short name.
-		"clusterstagedupdateruns": {Kind: "ClusterStagedUpdateRun", ShortNames: []string{"csur", "clusterstagedupdaterrun"}, Categories: ours, Status: true},
-		"clusterapprovalrequests": {Kind: "ClusterApprovalRequest", ShortNames: []string{"careq"}, Categories: ours, Status: true},
-		"works":                   {Kind: "Work", Namespaced: true, Categories: ours, Status: true},
+		"clusterstagedupdateruns":          {Kind: "ClusterStagedUpdateRun", ShortNames: []string{"csur", "clusterstagedupdaterrun"}, Categories: ours, Status: true},
+		"clusterapprovalrequests":          {Kind: "ClusterApprovalRequest", ShortNames: []string{"careq"}, Categories: ours, Status: true},
+		"clusterresourceoverrides":         {Kind: "ClusterResourceOverride", Categories: ours},
+		"resourceoverrides":                {Kind: "ResourceOverride", Namespaced: true, Categories: ours},
+		"clusterresourceoverridesnapshots": {Kind: "ClusterResourceOverrideSnapshot", Categories: ours},
+		"resourceoverridesnapshots":        {Kind: "ResourceOverrideSnapshot", Namespaced: true, Categories: ours},
+		"works":                            {Kind: "Work", Namespaced: true, Categories: ours, Status: true},
 	}
 	for _, version := range []string{"v1", "v1beta1"} {
 		if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/"+version)); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	"github.com/fleetwright/fleetwright/internal/hub/override"
 	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
 	"github.com/fleetwright/fleetwright/internal/hub/rolling"
 	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
@@ -38,6 +39,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		recorder = mgr.GetEventRecorder("fleetwright-hub")
 		selector = &selection.Selector{Discovery: live.discovery, Client: live.dynamic, Rules: rules}
 		store    = &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		finder   = override.NewFinder(direct, kinds)
 		watches  = selection.NewWatches(live.discovery, live.metadata, real)
 	)
 	members := &membercluster.Controller{
@@ -51,9 +53,12 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 			Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 		},
 		&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-		&rolling.Controller{Client: cached, Kinds: kinds},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: []*placement.Kinds{kinds}, Tracker: &consistency.Tracker{}},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: []*placement.Kinds{kinds}, Tracker: &consistency.Tracker{}, Namespaced: true},
+		&rolling.Controller{Client: cached, Kinds: kinds, Overrides: finder},
 		&updaterun.Controller{
 			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
+			Overrides: finder,
 		},
 		&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 	} {

@@ -25,6 +25,9 @@ type wish struct {
 	// parts and uids are the snapshot objects that the manifests come from; empty where they need not be read.
 	parts []string
 	uids  []types.UID
+	// there are the binding's Works as they are, and before, once it was needed, are their manifests.
+	there  []*placementv1.Work
+	before map[placementv1.ResourceIdentifier][]byte
 }
 
 // sync makes the Works what the binding says, and fills in what came of it. Works that are not needed any more are deleted
@@ -38,6 +41,11 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 	o.index = w.index
 	if o.problem = hindrance(t, works, w, o); o.problem != nil {
 		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		if there := works[name]; t.Belongs(there) && there.DeletionTimestamp.IsZero() {
+			w.there = append(w.there, there)
+		}
 	}
 	if err := c.confirmStepBack(ctx, works, w, o.binding); err != nil {
 		return err
@@ -159,7 +167,9 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 	if err != nil {
 		return nil, nil, err
 	}
-	render.Fill(wanted, content)
+	if problem, err := c.fill(ctx, t, w, wanted, content); problem != nil || err != nil {
+		return nil, problem, err
+	}
 	written, err := c.write(ctx, existing, wanted)
 	if err != nil {
 		problem, err := explain(wanted, err)
