@@ -18,6 +18,7 @@ import (
 // rendered are annotations that a Work has only where what it was rendered from asks for them.
 var rendered = []string{
 	placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationOverrideFailed,
+	placementv1.AnnotationEnvelopeRefused,
 }
 
 // overrideHashes say on a Work which overrides went into it.

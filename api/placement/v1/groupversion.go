@@ -37,6 +37,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&SchedulingPolicySnapshot{}, &SchedulingPolicySnapshotList{},
 		&ResourceSnapshot{}, &ResourceSnapshotList{},
 		&ResourceBinding{}, &ResourceBindingList{},
+		&ClusterResourceEnvelope{}, &ClusterResourceEnvelopeList{},
+		&ResourceEnvelope{}, &ResourceEnvelopeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	metav1.AddToGroupVersion(s, BetaGroupVersion)

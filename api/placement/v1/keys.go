@@ -15,6 +15,10 @@ const (
 	LabelOverrideIndex = "kubernetes-fleet.io/override-index"
 	// LabelParentOverride names, on an override snapshot, the override that it is a revision of.
 	LabelParentOverride = "kubernetes-fleet.io/parent-resource-override"
+	// LabelEnvelopeType, LabelEnvelopeName and LabelEnvelopeNamespace name, on a Work, the envelope whose data it carries.
+	LabelEnvelopeType      = "kubernetes-fleet.io/envelope-work"
+	LabelEnvelopeName      = "kubernetes-fleet.io/envelope-name"
+	LabelEnvelopeNamespace = "kubernetes-fleet.io/envelope-namespace"
 	// LabelParentBinding names the binding that a Work was rendered from.
 	LabelParentBinding = "kubernetes-fleet.io/parent-resource-binding"
 	// LabelParentNamespace is, on a Work of a namespaced placement, that placement's namespace.
@@ -97,6 +101,11 @@ const (
 	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
 	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
 	AnnotationOverrideLabels = "fleetwright.io/override-labels"
+	// AnnotationEnvelopes is, on a master resource snapshot, where its envelopes are: for each the number of its part, a colon,
+	// and what the name of its Work ends with, with commas between.
+	AnnotationEnvelopes = "fleetwright.io/envelopes"
+	// AnnotationEnvelopeRefused is, on a Work, why entries of its envelope are not in it.
+	AnnotationEnvelopeRefused = "fleetwright.io/envelope-refused"
 	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
 	// before, or not at all.
 	AnnotationOverrideFailed = "fleetwright.io/override-failed"

@@ -98,6 +98,9 @@ type ResourceIdentifier struct {
 	// namespace is the object's namespace; empty for a cluster-scoped object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+	// envelope is the envelope that the object came in; absent where it came in none.
+	// +optional
+	Envelope *EnvelopeIdentifier `json:"envelope,omitempty"`
 }
 
 // FailedResourcePlacement is an object that could not be applied in a cluster, or is not available there.

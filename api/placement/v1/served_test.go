@@ -42,6 +42,8 @@ func TestServedKinds(t *testing.T) {
 	maps.Copy(want, map[string]apitest.Served{
 		"schedulingpolicysnapshots": {Kind: "SchedulingPolicySnapshot", Namespaced: true, ShortNames: []string{"sps"}, Categories: ours, Status: true},
 		"resourcesnapshots":         {Kind: "ResourceSnapshot", Namespaced: true, ShortNames: []string{"rs"}, Categories: ours},
+		"clusterresourceenvelopes":  {Kind: "ClusterResourceEnvelope", Categories: ours},
+		"resourceenvelopes":         {Kind: "ResourceEnvelope", Namespaced: true, Categories: ours},
 		"resourcebindings":          {Kind: "ResourceBinding", Namespaced: true, ShortNames: []string{"rb"}, Categories: ours, Status: true},
 	})
 	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1beta1")); diff != "" {

@@ -6,9 +6,9 @@ const (
 	// nestedRequirements is maxRequirements for selectors of which there may be more than manySelectors in one object.
 	nestedRequirements = 10
 	manySelectors      = 100
-	maxValues       = 100
-	maxKeyLength    = 317 // a domain of 253 characters, a slash, and a name of 63
-	maxValueLength  = 63
+	maxValues          = 100
+	maxKeyLength       = 317 // a domain of 253 characters, a slash, and a name of 63
+	maxValueLength     = 63
 	// labelValue is a pattern, whose refusal names no remedy: a rule that does would be beyond that cost.
 	labelValue = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 )

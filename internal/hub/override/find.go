@@ -135,9 +135,7 @@ func (f *Finder) held(ctx context.Context, r client.Reader, p placementv1.Placem
 			}
 		}
 		for i := range part.ResourceSnapshotSpec().SelectedResources {
-			if id, err := render.Identify(part.ResourceSnapshotSpec().SelectedResources[i].Raw); err == nil {
-				objects = append(objects, id)
-			}
+			objects = append(objects, render.Objects(part.ResourceSnapshotSpec().SelectedResources[i].Raw)...)
 		}
 	}
 	if uid == "" || found < count {

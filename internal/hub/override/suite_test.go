@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/rolling"
 	"github.com/fleetwright/fleetwright/internal/hub/work"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/render"
 	"github.com/fleetwright/fleetwright/test/framework"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -76,6 +78,19 @@ func (f *fixture) snapshot(index int, objects ...string) *placementv1.ClusterRes
 	objects = append([]string{fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, f.namespace)}, objects...)
 	for _, o := range objects {
 		s.Spec.SelectedResources = append(s.Spec.SelectedResources, placementv1.ResourceContent{RawExtension: runtime.RawExtension{Raw: []byte(o)}})
+	}
+	var envelopes []string
+	for _, o := range objects {
+		id, err := render.Identify([]byte(o))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if strings.HasSuffix(id.Kind, "Envelope") {
+			envelopes = append(envelopes, "0:"+placement.EnvelopeID(id.Kind, id.Namespace, id.Name))
+		}
+	}
+	if len(envelopes) > 0 {
+		s.Annotations[placementv1.AnnotationEnvelopes] = strings.Join(envelopes, ",")
 	}
 	f.Make(s)
 	f.t.Cleanup(func() { f.Erase(s) })

@@ -15,7 +15,9 @@ import (
 )
 
 // fill puts into a Work what a part of the snapshot has for the cluster.
-func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, wanted *placementv1.Work, content []placementv1.ResourceContent) (*problem, error) {
+func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, content []placementv1.ResourceContent) (*problem, error) {
+	wanted := w.works[i]
+	content = render.Unwrap(wanted, w.envelopes[i], content)
 	if t.Overrides.Empty() {
 		render.Fill(wanted, content)
 		return nil, nil //nolint:nilnil // no problem

@@ -54,6 +54,9 @@ func (c *Controller) revision(ctx context.Context, t render.Target, master strin
 		hash = string(m.GetUID())
 	}
 	r := &revision{Revision: render.Revision{Index: index, Hash: hash, Parts: []string{master}}, uids: []types.UID{m.GetUID()}}
+	if r.Envelopes, err = render.ParseEnvelopes(m.GetAnnotations()[placementv1.AnnotationEnvelopes], count); err != nil {
+		return nil, fmt.Errorf("resource snapshot %q: annotation %s: %w", master, placementv1.AnnotationEnvelopes, err)
+	}
 	for sub := range count - 1 {
 		part, err := c.snapshot(ctx, t, placement.ResourceSnapshotPartName(t.Placement.Name, number, sub))
 		if err != nil {

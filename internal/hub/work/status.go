@@ -56,6 +56,11 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 		return status
 	}
 	status.ObservedResourceIndex = o.index
+	if refused := refusedEntries(o.works); refused != "" {
+		w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, refused)
+		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+		return status
+	}
 	w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionTrue, placementv1.ReasonAllWorkSynced,
 		"All of the works are synchronized to the latest")
 	if !setApplied(w, o) || !overridden { // what is available is not what the cluster is to have

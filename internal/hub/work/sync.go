@@ -25,6 +25,8 @@ type wish struct {
 	// parts and uids are the snapshot objects that the manifests come from; empty where they need not be read.
 	parts []string
 	uids  []types.UID
+	// envelopes are, for each of the Works, the ID of the envelope that it carries; empty where it carries none.
+	envelopes []string
 	// there are the binding's Works as they are, and before, once it was needed, are their manifests.
 	there  []*placementv1.Work
 	before map[placementv1.ResourceIdentifier][]byte
@@ -70,7 +72,12 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 func (c *Controller) wish(ctx context.Context, t render.Target, works map[string]*placementv1.Work, master string) (*wish, *problem, error) {
 	r, err := c.revision(ctx, t, master)
 	if err == nil {
-		return &wish{index: r.Index, works: render.Works(t, r.Revision), parts: r.Parts, uids: r.uids}, nil, nil
+		w := &wish{index: r.Index, works: render.Works(t, r.Revision), envelopes: make([]string, len(r.Parts))}
+		w.parts, w.uids = slices.Clone(r.Parts), slices.Clone(r.uids)
+		for _, e := range r.Envelopes {
+			w.parts, w.uids, w.envelopes = append(w.parts, r.Parts[e.Part]), append(w.uids, r.uids[e.Part]), append(w.envelopes, e.ID)
+		}
+		return w, nil, nil
 	}
 	if !isMissing(err) {
 		return nil, nil, err
@@ -167,7 +174,7 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 	if err != nil {
 		return nil, nil, err
 	}
-	if problem, err := c.fill(ctx, t, w, wanted, content); problem != nil || err != nil {
+	if problem, err := c.fill(ctx, t, w, i, content); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	written, err := c.write(ctx, existing, wanted)
