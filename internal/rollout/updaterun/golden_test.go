@@ -54,6 +54,12 @@ func TestGolden(t *testing.T) {
 		"several-at-once": playSeveralAtOnce,
 		"unhurried":       playUnhurried,
 		"troubles":        playTroubles,
+		"failures":        playFailures,
+		"too-many":        playTooManyFailures,
+		"deadline-clock":  playDeadlineClock,
+		"skip-and-retry":  playSkipAndRetry,
+		"late-retry":      playLateRetry,
+		"cancel":          playCancel,
 	}
 	for name, play := range cases {
 		t.Run(name, func(t *testing.T) {
