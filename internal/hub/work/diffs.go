@@ -57,10 +57,10 @@ func differing(works []*placementv1.Work) int {
 // driftedPlacements are the objects that were changed in the member, as it says of the Works as they are now.
 func driftedPlacements(works []*placementv1.Work) []placementv1.DriftedResourcePlacement {
 	var all []placementv1.DriftedResourcePlacement
-	forEachAnswer(works, func(m *placementv1.ManifestCondition) {
+	forEachAnswer(works, func(work *placementv1.Work, m *placementv1.ManifestCondition) {
 		if d := m.DriftDetails; d != nil {
 			all = append(all, placementv1.DriftedResourcePlacement{
-				ResourceIdentifier: identifier(&m.Identifier), ObservationTime: d.ObservationTime, FirstDriftedObservedTime: d.FirstDriftedObservedTime,
+				ResourceIdentifier: identifier(work, &m.Identifier), ObservationTime: d.ObservationTime, FirstDriftedObservedTime: d.FirstDriftedObservedTime,
 				TargetClusterObservedGeneration: d.ObservedInMemberClusterGeneration, ObservedDrifts: quoted(d.ObservedDrifts),
 			})
 		}
@@ -77,10 +77,10 @@ func driftedPlacements(works []*placementv1.Work) []placementv1.DriftedResourceP
 // diffedPlacements are the objects of which the member's differ from the hub's.
 func diffedPlacements(works []*placementv1.Work) []placementv1.DiffedResourcePlacement {
 	var all []placementv1.DiffedResourcePlacement
-	forEachAnswer(works, func(m *placementv1.ManifestCondition) {
+	forEachAnswer(works, func(work *placementv1.Work, m *placementv1.ManifestCondition) {
 		if d := m.DiffDetails; d != nil {
 			all = append(all, placementv1.DiffedResourcePlacement{
-				ResourceIdentifier: identifier(&m.Identifier), ObservationTime: d.ObservationTime, FirstDiffedObservedTime: d.FirstDiffedObservedTime,
+				ResourceIdentifier: identifier(work, &m.Identifier), ObservationTime: d.ObservationTime, FirstDiffedObservedTime: d.FirstDiffedObservedTime,
 				TargetClusterObservedGeneration: d.ObservedInMemberClusterGeneration, ObservedDiffs: quoted(d.ObservedDiffs),
 			})
 		}
@@ -95,13 +95,13 @@ func diffedPlacements(works []*placementv1.Work) []placementv1.DiffedResourcePla
 }
 
 // forEachAnswer visits what the member says of the manifests of Works as they are now.
-func forEachAnswer(works []*placementv1.Work, visit func(*placementv1.ManifestCondition)) {
+func forEachAnswer(works []*placementv1.Work, visit func(*placementv1.Work, *placementv1.ManifestCondition)) {
 	for _, work := range works {
 		if current(work, placementv1.ConditionApplied) == nil && current(work, placementv1.ConditionDiffReported) == nil {
 			continue
 		}
 		for i := range work.Status.ManifestConditions {
-			visit(&work.Status.ManifestConditions[i])
+			visit(work, &work.Status.ManifestConditions[i])
 		}
 	}
 }

@@ -30,9 +30,10 @@ type cluster struct {
 	conditions []metav1.Condition
 	failed     []placementv1.FailedResourcePlacement
 	// reports tells that nothing is written there; its chain ends with DiffReported.
-	reports bool
-	drifted []placementv1.DriftedResourcePlacement
-	diffed  []placementv1.DiffedResourcePlacement
+	reports   bool
+	drifted   []placementv1.DriftedResourcePlacement
+	diffed    []placementv1.DiffedResourcePlacement
+	overrides placementv1.AppliedOverrides
 }
 
 // observeClusters finds the selected clusters: those that have a binding which is wanted, and those that were chosen and
@@ -77,7 +78,7 @@ func (r *rollup) scheduled(decision *placementv1.ClusterDecision, since metav1.T
 // observe tells how far the cluster of a binding is.
 func (r *rollup) observe(b placementv1.BindingObject) *cluster {
 	spec, status := b.BindingSpec(), b.BindingStatus()
-	c := &cluster{name: spec.TargetCluster, state: stateUnderWay, reports: spec.ApplyStrategy.ReportsOnly()}
+	c := &cluster{name: spec.TargetCluster, state: stateUnderWay, reports: spec.ApplyStrategy.ReportsOnly(), overrides: spec.AppliedOverrides}
 	if spec.ResourceSnapshotName == "" { // it has none yet, and gets the placement's
 		c.reports = r.Placement.PlacementSpec().Strategy.ApplyStrategy.ReportsOnly()
 	}

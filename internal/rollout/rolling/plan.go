@@ -17,6 +17,8 @@ type Binding struct {
 	Snapshot string
 	// Outdated tells whether the cluster is written with another apply strategy than the placement's.
 	Outdated bool
+	// OverridesDiffer tells whether the cluster is to get other overrides than it has.
+	OverridesDiffer bool
 	// Deleting tells whether it is being deleted already.
 	Deleting bool
 }
@@ -69,6 +71,8 @@ func decide(latest string, b Binding) (Action, string) {
 		return Move, fmt.Sprintf("cluster %q is on %s, and %s is newer", b.Cluster, b.Snapshot, latest)
 	case b.State == placementv1.BindingStateBound && b.Outdated:
 		return Move, fmt.Sprintf("the apply strategy of cluster %q is not the placement's any more", b.Cluster)
+	case b.State == placementv1.BindingStateBound && b.OverridesDiffer:
+		return Move, fmt.Sprintf("cluster %q has other overrides than it is to get now", b.Cluster)
 	default:
 		return "", ""
 	}
