@@ -65,10 +65,12 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 	w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionTrue, placementv1.ReasonAllWorkSynced,
 		"All of the works are synchronized to the latest")
 	if o.binding.BindingSpec().ApplyStrategy.ReportsOnly() {
-		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable, placementv1.ConditionDiffReported)
-		if overridden { // else what was compared is not what the cluster is to have
-			setDiffReported(w, o)
+		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+		if !overridden { // what was compared is not what the cluster is to have
+			w.remove(placementv1.ConditionDiffReported)
+			return status
 		}
+		setDiffReported(w, o)
 		return status
 	}
 	w.remove(placementv1.ConditionDiffReported)
