@@ -19,7 +19,7 @@ func Concerned(policy *placementv1.PlacementPolicy, namespace string, settled bo
 	if policy.Type() == placementv1.PickFixedPlacementType {
 		return before.Disconnected != after.Disconnected && slices.Contains(policy.ClusterNames, after.Name)
 	}
-	return before.Disconnected != after.Disconnected || !maps.Equal(before.Labels, after.Labels) ||
+	return before.Disconnected != after.Disconnected || !maps.Equal(before.Labels, after.Labels) || !slices.Equal(before.Taints, after.Taints) ||
 		(namespace != "" && hasNamespaceChanged(namespace, before, after)) || propertiesChanged(policy, before, after)
 }
 

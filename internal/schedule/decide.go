@@ -54,7 +54,7 @@ func Decide(r Request, fleet Fleet) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	rules := []Rule{staysInFleet{}, isConnected{&r}, affinity, hasNamespace{&r}}
+	rules := []Rule{staysInFleet{}, isConnected{&r}, affinity, hasNamespace{&r}, isTolerated{&r}}
 	var result Result
 	switch t := r.Policy.Type(); t {
 	case placementv1.PickAllPlacementType:

@@ -27,6 +27,8 @@ type Cluster struct {
 	Leaving bool
 	// Disconnected says why the cluster cannot be worked with now; empty for one that has joined and is healthy.
 	Disconnected string
+	// Taints keep placements off that do not tolerate them.
+	Taints []clusterv1.Taint
 	// Properties and Usage are what its agent reports of it.
 	Properties map[string]clusterv1.PropertyValue
 	Usage      clusterv1.ResourceUsage
@@ -35,8 +37,8 @@ type Cluster struct {
 	NamespacesKnown bool
 }
 
-// SameStanding tells whether two observations of a member differ in nothing but what its agent reports of the cluster's
-// properties.
+// SameStanding tells whether two observations of a member differ in nothing but its taints and what its agent
+// reports of the cluster's properties.
 func (c *Cluster) SameStanding(other *Cluster) bool {
 	return c.Name == other.Name && c.UID == other.UID && c.Leaving == other.Leaving && c.Disconnected == other.Disconnected &&
 		maps.Equal(c.Labels, other.Labels)
@@ -80,6 +82,7 @@ func Observe(m *clusterv1.MemberCluster) Cluster {
 		Labels:       m.Labels,
 		Leaving:      !m.DeletionTimestamp.IsZero(),
 		Disconnected: disconnected(m),
+		Taints:       m.Spec.Taints,
 		Properties:   m.Status.Properties,
 		Usage:        m.Status.ResourceUsage,
 	}

@@ -53,6 +53,7 @@ func TestPlacementPolicy(t *testing.T) {
 		"PickFixed, 101 names":                {Create: withPolicy(names(101)), Refused: "must have at most 100 items"},
 		"PickFixed with a number":             {Create: withPolicy("placementType: PickFixed, numberOfClusters: 1"), Refused: fixed},
 		"PickFixed with an affinity":          {Create: withPolicy("placementType: PickFixed, affinity: {}"), Refused: fixed},
+		"PickFixed with tolerations":          {Create: withPolicy("placementType: PickFixed, tolerations: [{key: a, operator: Exists}]"), Refused: fixed},
 		"PickFixed with a spread":             {Create: withPolicy("placementType: PickFixed, topologySpreadConstraints: [{topologyKey: region}]"), Refused: fixed},
 		"PickAll with names":                  {Create: withPolicy("placementType: PickAll, clusterNames: [a]"), Refused: every},
 		"PickAll with a number":               {Create: withPolicy("numberOfClusters: 0"), Refused: every},
@@ -140,6 +141,32 @@ func TestTopologySpreadConstraint(t *testing.T) {
 		"no key":             {Create: spread("{maxSkew: 1}"), Refused: "topologyKey: Required value"},
 		"an empty key":       {Create: spread("{topologyKey: ''}"), Refused: "should be at least 1 chars long"},
 		"21 constraints":     {Create: spread(strings.TrimSuffix(strings.Repeat("{topologyKey: region}, ", 21), ", ")), Refused: "must have at most 20 items"},
+	}))
+}
+
+func TestToleration(t *testing.T) {
+	tolerating := func(toleration string) string { return withPolicy("tolerations: [" + toleration + "]") }
+	want := func(key string, value any) map[string]any {
+		toleration := map[string]any{"key": "a", "operator": "Equal"}
+		toleration[key] = value
+		return map[string]any{"spec.policy.tolerations": []any{toleration}}
+	}
+	apitest.Run(t, hub, inEveryVersion(map[string]apitest.Case{
+		"defaults":               {Create: tolerating("{key: a}"), Want: want("operator", "Equal")},
+		"a value":                {Create: tolerating("{key: a, value: b}"), Want: want("value", "b")},
+		"an effect":              {Create: tolerating("{key: a, effect: NoSchedule}"), Want: want("effect", "NoSchedule")},
+		"every taint":            {Create: tolerating("{operator: Exists}")},
+		"a key that exists":      {Create: tolerating("{key: example.com/a, operator: Exists}")},
+		"a value, and Exists":    {Create: tolerating("{key: a, operator: Exists, value: b}"), Refused: "value must be empty when operator is Exists"},
+		"no key, and Equal":      {Create: tolerating("{value: b}"), Refused: "operator must be Exists when key is empty"},
+		"an empty key":           {Create: tolerating("{key: '', value: b}"), Refused: "operator must be Exists when key is empty"},
+		"a key that is none":     {Create: tolerating("{key: a b}"), Refused: "a toleration's key must be written like the key of a label"},
+		"a value that is none":   {Create: tolerating("{key: a, value: a b}"), Refused: "a toleration's value must be written like the value of a label"},
+		"another effect":         {Create: tolerating("{key: a, effect: NoExecute}"), Refused: `Unsupported value: "NoExecute"`},
+		"another operator":       {Create: tolerating("{key: a, operator: In}"), Refused: `Unsupported value: "In"`},
+		"100 tolerations":        {Create: tolerating(strings.TrimSuffix(strings.Repeat("{key: a}, ", 100), ", "))},
+		"101 tolerations":        {Create: tolerating(strings.TrimSuffix(strings.Repeat("{key: a}, ", 101), ", ")), Refused: "must have at most 100 items"},
+		"PickN, with toleration": {Create: withPolicy("placementType: PickN, numberOfClusters: 1, tolerations: [{key: a}]")},
 	}))
 }
 

@@ -46,6 +46,12 @@ type PlacementPolicy struct {
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// tolerations let the placement choose clusters that have taints; 100 at the most. Not for PickFixed, which minds no taints.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Tolerations []Toleration `json:"tolerations,omitempty"`
 }
 
 // Affinity says which clusters a placement is drawn to.
@@ -205,4 +211,39 @@ func (p *PlacementPolicy) Type() PlacementType {
 		return PickAllPlacementType
 	}
 	return p.PlacementType
+}
+
+// TolerationOperator says how a toleration and a taint are compared.
+// +kubebuilder:validation:Enum=Equal;Exists
+type TolerationOperator string
+
+const (
+	// TolerationEqual: key and value must be those of the taint.
+	TolerationEqual TolerationOperator = "Equal"
+	// TolerationExists: the key must be that of the taint; without a key every taint is tolerated.
+	TolerationExists TolerationOperator = "Exists"
+)
+
+// Toleration lets a placement choose clusters that have a taint.
+// +kubebuilder:validation:XValidation:rule="self.operator != 'Exists' || !has(self.value) || size(self.value) == 0",message="value must be empty when operator is Exists"
+// +kubebuilder:validation:XValidation:rule="(has(self.key) && size(self.key) > 0) || self.operator == 'Exists'",message="operator must be Exists when key is empty"
+type Toleration struct {
+	// key is the key of the taints that are tolerated; empty, with operator Exists, for those of any key.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || !format.qualifiedName().validate(self).hasValue()",message="a toleration's key must be written like the key of a label, such as maintenance or example.com/maintenance"
+	Key string `json:"key,omitempty"`
+	// operator is Equal, which compares key and value, or Exists, which compares the key alone. Default: Equal.
+	// +optional
+	// +kubebuilder:default=Equal
+	Operator TolerationOperator `json:"operator,omitempty"`
+	// value is the value of the taints that are tolerated, with operator Equal.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="a toleration's value must be written like the value of a label: letters, digits, dashes, underscores and dots, with a letter or digit at each end"
+	Value string `json:"value,omitempty"`
+	// effect is that of the taints that are tolerated, NoSchedule; empty for any.
+	// +optional
+	// +kubebuilder:validation:Enum=NoSchedule
+	Effect string `json:"effect,omitempty"`
 }

@@ -167,3 +167,30 @@ func TestNumberThatIsNone(t *testing.T) {
 		t.Errorf("writes %v, want bindings to stay as they were", got)
 	}
 }
+
+// Taints keep a placement off a cluster, but do not take it away; that one is taken off brings what was missing.
+func TestTaints(t *testing.T) {
+	policy := pickN(2, nil)
+	policy.Tolerations = []placementv1.Toleration{{Key: "spot", Operator: placementv1.TolerationExists}}
+	f := newFixtureFor(t, policy)
+	for _, short := range []string{"a", "b"} {
+		f.join(short)
+	}
+	f.awaitChosen(0, "a", "b")
+	f.taint("a", `[{"key":"full","effect":"NoSchedule"}]`)
+	f.join("c")
+	f.taint("c", `[{"key":"spot","value":"yes","effect":"NoSchedule"}]`)
+	f.join("d")
+	f.taint("d", `[{"key":"full","effect":"NoSchedule"}]`)
+	f.ask(0, 4, 2)
+	if c := f.awaitChosen(0, "a", "b", "c"); !strings.Contains(c.Message, "1 with a taint that is not tolerated") {
+		t.Errorf("message %q", c.Message)
+	}
+	f.taint("d", "null")
+	f.awaitChosen(0, "a", "b", "c", "d")
+}
+
+func (f *fixture) taint(short, taints string) {
+	f.t.Helper()
+	f.Change(f.member(short), `{"spec":{"taints":`+taints+`}}`)
+}
