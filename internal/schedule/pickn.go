@@ -96,7 +96,10 @@ func (k *ranking) drop() {
 // whatever the others are.
 func (k *ranking) fill() {
 	if len(k.spreads) > 0 {
-		for len(k.result.Selected) < k.r.Number && k.choose() { //nolint:revive // each pass takes one
+		for len(k.result.Selected) < k.r.Number {
+			if !k.choose() {
+				break
+			}
 		}
 		return
 	}
