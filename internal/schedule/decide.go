@@ -58,7 +58,7 @@ func Decide(r Request, fleet Fleet) (Result, error) {
 	var result Result
 	switch t := r.Policy.Type(); t {
 	case placementv1.PickAllPlacementType:
-		result = pickAll(&r, fleet, rules)
+		result = pickAll(fleet, rules)
 	case placementv1.PickNPlacementType:
 		result = pickN(&r, fleet, affinity, rules)
 	case placementv1.PickFixedPlacementType:
@@ -76,7 +76,7 @@ func Decide(r Request, fleet Fleet) (Result, error) {
 }
 
 // pickAll chooses every cluster that no rule refuses.
-func pickAll(_ *Request, fleet Fleet, rules []Rule) Result {
+func pickAll(fleet Fleet, rules []Rule) Result {
 	result := Result{wanted: -1, Selected: make([]placementv1.ClusterDecision, 0, len(fleet.clusters))}
 	for i := range fleet.clusters {
 		c := &fleet.clusters[i]

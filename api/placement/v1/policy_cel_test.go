@@ -24,13 +24,20 @@ func comparing(expression string) string {
 	return requiring("{propertySelector: {matchExpressions: [" + expression + "]}}")
 }
 
-// inEveryVersion are the cases in v1 and in v1beta1.
+// inEveryVersion are the cases in v1 and in v1beta1 and, those of a placement, in both scopes.
 func inEveryVersion(cases map[string]apitest.Case) map[string]apitest.Case {
 	all := map[string]apitest.Case{}
 	for name, tc := range cases {
-		all[name] = tc
-		tc.Create = strings.Replace(tc.Create, "placement.kubernetes-fleet.io/v1\n", "placement.kubernetes-fleet.io/v1beta1\n", 1)
-		all[name+", in v1beta1"] = tc
+		scopes := map[string]string{"": tc.Create}
+		if strings.HasPrefix(tc.Create, placementHead) {
+			scopes[", in a namespace"] = strings.Replace(tc.Create, "kind: ClusterResourcePlacement\n", "kind: ResourcePlacement\nmetadata: {namespace: default}\n", 1)
+		}
+		for scope, create := range scopes {
+			tc.Create = create
+			all[name+scope] = tc
+			tc.Create = strings.Replace(create, "placement.kubernetes-fleet.io/v1\n", "placement.kubernetes-fleet.io/v1beta1\n", 1)
+			all[name+scope+", in v1beta1"] = tc
+		}
 	}
 	return all
 }
