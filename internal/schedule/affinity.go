@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -37,8 +36,8 @@ type preference struct {
 type sorter struct {
 	property
 	descending  bool
-	worst, best float64 // of the fleet
-	seen        bool
+	worst, best float64   // of the fleet
+	values      []float64 // by position in the fleet; NaN for a cluster without the property
 }
 
 func newAffinity(r *Request) (*hasAffinity, error) {
@@ -185,52 +184,53 @@ func (a *hasAffinity) Summary() (what, remedy string) {
 	return "not matching the required cluster affinity", "label or join clusters that match it"
 }
 
-// measure finds the best and the worst of each property in the fleet that clusters are ranked by.
+// measure reads what clusters are ranked by, and finds the best and the worst of the fleet.
 func (a *hasAffinity) measure(fleet Fleet) {
 	for i := range a.preferred {
 		s := a.preferred[i].sorter
 		if s == nil {
 			continue
 		}
-		var values []float64
+		s.values = make([]float64, len(fleet.clusters))
+		s.worst, s.best = math.Inf(1), math.Inf(-1)
 		for j := range fleet.clusters {
-			if c := &fleet.clusters[j]; !c.Leaving {
-				if q, ok := s.quantity(c); ok {
-					values = append(values, q.AsApproximateFloat64())
-				}
+			c := &fleet.clusters[j]
+			q, ok := s.quantity(c)
+			if !ok {
+				s.values[j] = math.NaN()
+				continue
+			}
+			s.values[j] = q.AsApproximateFloat64()
+			if !c.Leaving {
+				s.worst, s.best = min(s.worst, s.values[j]), max(s.best, s.values[j])
 			}
 		}
-		if len(values) == 0 {
-			continue
-		}
-		s.seen, s.worst, s.best = true, slices.Min(values), slices.Max(values)
 		if !s.descending {
 			s.worst, s.best = s.best, s.worst
 		}
 	}
 }
 
-// score is the sum of what the preferred terms give a cluster.
-func (a *hasAffinity) score(c *Cluster) int32 {
+// score is the sum of what the preferred terms give the cluster at a position of the fleet.
+func (a *hasAffinity) score(i int, c *Cluster) int32 {
 	var sum int32
-	for i := range a.preferred {
-		p := &a.preferred[i]
+	for j := range a.preferred {
+		p := &a.preferred[j]
 		switch {
 		case !p.labels.Matches(labels.Set(c.Labels)):
 		case p.sorter == nil:
 			sum += p.weight
 		default:
-			sum += int32(math.Round(float64(p.weight) * p.sorter.share(c)))
+			sum += int32(math.Round(float64(p.weight) * p.sorter.share(i)))
 		}
 	}
 	return sum
 }
 
 // share is how good a cluster is, from 0, as the worst of the fleet, to 1, as the best; 0 where all are the same.
-func (s *sorter) share(c *Cluster) float64 {
-	q, ok := s.quantity(c)
-	if !ok || !s.seen || s.worst == s.best {
+func (s *sorter) share(i int) float64 {
+	if math.IsNaN(s.values[i]) || s.worst == s.best {
 		return 0
 	}
-	return (q.AsApproximateFloat64() - s.worst) / (s.best - s.worst)
+	return (s.values[i] - s.worst) / (s.best - s.worst)
 }

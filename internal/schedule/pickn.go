@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// candidate is a cluster that no rule refuses, but for the spread.
+// candidate is a cluster that may be chosen.
 type candidate struct {
 	*Cluster
 	holder   Holder
@@ -17,6 +17,7 @@ type candidate struct {
 	topology int32
 	domains  []int // by topology spread constraint
 	chosen   bool
+	refusal  Rule // nil where it is fit
 }
 
 // ranking is the choice of the best clusters.
@@ -24,6 +25,7 @@ type ranking struct {
 	r        *Request
 	affinity *hasAffinity
 	spreads  spreads
+	all      []candidate  // every cluster of the fleet
 	kept     []*candidate // chosen before, under the same policy
 	free     []*candidate // the others that are fit
 	result   Result
@@ -49,17 +51,20 @@ func pickN(r *Request, fleet Fleet, affinity *hasAffinity, rules []Rule) Result 
 
 // divide tells the clusters apart that are kept, those that may be chosen, and those that a rule refuses.
 func (k *ranking) divide(fleet Fleet, rules []Rule) {
-	var fit []*Cluster
+	k.all = make([]candidate, len(fleet.clusters))
+	fit := make([]*Cluster, 0, len(fleet.clusters))
+	k.free = make([]*candidate, 0, len(fleet.clusters))
 	for i := range fleet.clusters {
-		c := &fleet.clusters[i]
-		keeps := k.r.keeps(c.Name) && !c.Leaving
-		if rule := refusal(rules, c); rule != nil && !keeps {
-			k.result.refuse(c, rule)
+		one := &k.all[i]
+		one.Cluster = &fleet.clusters[i]
+		keeps := k.r.keeps(one.Name) && !one.Leaving
+		if one.refusal = refusal(rules, one.Cluster); one.refusal != nil && !keeps {
 			continue
 		}
-		fit = append(fit, c)
-		one := &candidate{Cluster: c, holder: k.r.Holders[c.Name], affinity: k.affinity.score(c)}
+		one.refusal, one.holder, one.affinity = nil, k.r.Holders[one.Name], k.affinity.score(i, one.Cluster)
+		fit = append(fit, one.Cluster)
 		if keeps {
+			one.chosen = true
 			k.kept = append(k.kept, one)
 		} else {
 			k.free = append(k.free, one)
@@ -89,6 +94,7 @@ func (k *ranking) drop() {
 	})
 	k.spreads.add(worst.domains, -1)
 	k.kept = slices.DeleteFunc(k.kept, func(c *candidate) bool { return c == worst })
+	worst.chosen = false
 	k.free = append(k.free, worst)
 }
 
@@ -134,19 +140,24 @@ func (k *ranking) choose() bool {
 	return true
 }
 
-// refuseRest says of the clusters that are fit and were not chosen why they were not.
+// refuseRest says of the clusters that were not chosen why they were not.
 func (k *ranking) refuseRest() {
-	for _, c := range k.free {
-		if c.chosen {
-			continue
+	short := len(k.result.Selected) < k.r.Number
+	k.result.unselected = make([]refused, 0, len(k.all)-len(k.result.Selected))
+	for i := range k.all {
+		c := &k.all[i]
+		switch {
+		case c.chosen:
+		case c.refusal != nil:
+			k.result.refuse(c.Cluster, c.refusal)
+		default:
+			var allowed bool
+			var rule Rule = scoresEnough{c}
+			if c.topology, allowed = k.spreads.score(c.domains); !allowed && short {
+				rule = k.spreads
+			}
+			k.result.unselected = append(k.result.unselected, refused{c.Cluster, rule, c})
 		}
-		var allowed bool
-		c.topology, allowed = k.spreads.score(c.domains)
-		var rule Rule = scoresEnough{c}
-		if !allowed && len(k.result.Selected) < k.r.Number {
-			rule = k.spreads
-		}
-		k.result.unselected = append(k.result.unselected, refused{c.Cluster, rule, c.score()})
 	}
 }
 

@@ -33,11 +33,15 @@ type Result struct {
 type refused struct {
 	cluster *Cluster
 	rule    Rule
-	score   *placementv1.ClusterScore
+	ranked  *candidate // where it was compared with others
 }
 
 func (d refused) decision() placementv1.ClusterDecision {
-	return placementv1.ClusterDecision{ClusterName: d.cluster.Name, ClusterScore: d.score, Reason: d.rule.Reason(d.cluster)}
+	decision := placementv1.ClusterDecision{ClusterName: d.cluster.Name, Reason: d.rule.Reason(d.cluster)}
+	if d.ranked != nil {
+		decision.ClusterScore = d.ranked.score()
+	}
+	return decision
 }
 
 func (r *Result) refuse(c *Cluster, rule Rule) {
@@ -50,7 +54,10 @@ func (r *Result) refuses(cluster string) bool {
 
 func (r *Result) sort() {
 	slices.SortFunc(r.Selected, byCluster)
-	slices.SortFunc(r.unselected, func(a, b refused) int { return cmp.Compare(a.cluster.Name, b.cluster.Name) })
+	byName := func(a, b refused) int { return cmp.Compare(a.cluster.Name, b.cluster.Name) }
+	if !slices.IsSortedFunc(r.unselected, byName) {
+		slices.SortFunc(r.unselected, byName)
+	}
 }
 
 // Unselected are the decisions for the clusters that are not chosen, sorted by name; those are not among them that a
