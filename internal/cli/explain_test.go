@@ -21,6 +21,9 @@ import (
 func explainFleet(t *testing.T) client.Client {
 	t.Helper()
 	hub := framework.Client(t, hubConfig)
+	if err := hub.DeleteAllOf(t.Context(), &clusterv1.MemberCluster{}); err != nil { // those that other tests have left
+		t.Fatal(err)
+	}
 	for name, region := range map[string]string{"explain1": "east", "explain2": "west", "explain3": "east", "explain4": "east"} {
 		m := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"region": region}}}
 		if name == "explain3" {
