@@ -26,21 +26,23 @@ var shapes = []shape{{100, 100}, {100, 20}, {10, 10}, {3, 3}, {1, 1}}
 // shape is how many objects a row may have that failed, drifted or differ, and how many places of each of the latter.
 type shape struct{ objects, places int }
 
-// fit puts as many of the clusters into the status as its budget allows, and counts the others.
-func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
+// fit puts as many of the clusters into the status as its budget allows, and counts the others. Rows of clusters that were not
+// found come after them, and are few.
+func fit(status *placementv1.PlacementStatus, clusters []*cluster, unfilled []placementv1.PerClusterPlacementStatus) {
 	status.SelectedResources = fitSelected(status.SelectedResources)
-	if len(clusters) == 0 {
-		return
-	}
 	status.ClusterSummary.Omitted = int32(len(clusters)) //nolint:gosec // a fleet has fewer than 2^31 clusters
 	room := Budget - size(status) - len(`,"placementStatuses":[]`)
+	for i := range unfilled {
+		room -= size(unfilled[i]) + len(",")
+	}
+	var rows []placementv1.PerClusterPlacementStatus
 	for _, s := range shapes {
-		status.PlacementStatuses = fitRows(clusters, s, room)
-		if len(status.PlacementStatuses) == len(clusters) {
+		if rows = fitRows(clusters, s, room); len(rows) == len(clusters) {
 			break
 		}
 	}
-	status.ClusterSummary.Omitted -= int32(len(status.PlacementStatuses)) //nolint:gosec // see above
+	status.ClusterSummary.Omitted -= int32(len(rows)) //nolint:gosec // see above
+	status.PlacementStatuses = append(rows, unfilled...)
 }
 
 func fitRows(clusters []*cluster, s shape, room int) []placementv1.PerClusterPlacementStatus {
