@@ -56,7 +56,8 @@ const (
 	AnnotationUpdateRun = "fleetwright.io/update-run"
 	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.
 	AnnotationUpdateRunUID = "fleetwright.io/update-run-uid"
-	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run started this cluster.
+	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run, or a rolling update, last gave this cluster
+	// something else.
 	AnnotationUpdateStarted = "fleetwright.io/update-started"
 	// AnnotationPlacementUID is, on snapshots, bindings and Works, the UID of the placement that they belong to, so that
 	// a placement deleted and made again under its name never adopts what the first one left.
