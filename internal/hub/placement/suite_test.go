@@ -165,7 +165,7 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: selection.NewWatches(d, m, real),
 		},
 		&scheduler.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
-		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
+		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds},
 	}
 }
 

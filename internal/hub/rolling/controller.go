@@ -39,7 +39,8 @@ const (
 type Controller struct {
 	Client client.Client
 	Kinds  *placement.Kinds
-	Clock  clock.PassiveClock
+	// Clock tells the time; without one it is the real one.
+	Clock clock.PassiveClock
 
 	tracker consistency.Tracker
 	deleted consistency.Awaited[types.UID] // bindings that we deleted, and that the cache still shows as if we had not
@@ -47,6 +48,9 @@ type Controller struct {
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rolling-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).

@@ -51,7 +51,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 			Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 		},
 		&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-		&rolling.Controller{Client: cached, Kinds: kinds, Clock: real},
+		&rolling.Controller{Client: cached, Kinds: kinds},
 		&updaterun.Controller{
 			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
 		},
