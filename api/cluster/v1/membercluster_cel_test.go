@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestMemberCluster(t *testing.T) {
 		"workloads are kept on leave": {Create: cluster("deleteOptions: {}"), Want: map[string]any{"spec.deleteOptions.workloads": "Keep"}},
 		"workloads are removed":       {Create: cluster("deleteOptions: {workloads: Remove}")},
 		"workloads are burnt":         {Create: cluster("deleteOptions: {workloads: Burn}"), Refused: `Unsupported value: "Burn"`},
-		"a field that is not known":   {Create: cluster("taints: []"), Refused: `unknown field "spec.taints"`},
+		"a field that is not known":   {Create: cluster("tints: []"), Refused: `unknown field "spec.tints"`},
 		"the spec may change": {
 			Create: cluster("heartbeatPeriodSeconds: 1"), Update: "spec: {heartbeatPeriodSeconds: 2}",
 			Want: map[string]any{"spec.heartbeatPeriodSeconds": int64(2)},
@@ -65,6 +66,43 @@ status:
 			Create:       cluster(""),
 			UpdateStatus: `status: {resourceUsage: {capacity: {cpu: many}}}`,
 			Refused:      "capacity.cpu in body should match",
+		},
+	})
+}
+
+func TestMemberClusterTaints(t *testing.T) {
+	taints := func(list string) string { return cluster("taints: [" + list + "]") }
+	many := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("{key: example.com/key-%d, effect: NoSchedule}", i)
+		}
+		return taints(strings.Join(list, ", "))
+	}
+	const key, value = "a taint's key must be written like the key of a label", "a taint's value must be written like the value of a label"
+	apitest.Run(t, hub, map[string]apitest.Case{
+		"none": {Create: taints("")},
+		"one that drains": {
+			Create: taints("{key: cordon-key, value: cordon-value, effect: NoSchedule}"),
+			Want:   map[string]any{"spec.taints": []any{map[string]any{"key": "cordon-key", "value": "cordon-value", "effect": "NoSchedule"}}},
+		},
+		"without a value":      {Create: taints("{key: example.com/gpu, effect: NoSchedule}")},
+		"with an empty value":  {Create: taints(`{key: gpu, value: "", effect: NoSchedule}`)},
+		"without a key":        {Create: taints("{value: a, effect: NoSchedule}"), Refused: "key: Required value"},
+		"with an empty key":    {Create: taints(`{key: "", effect: NoSchedule}`), Refused: "should be at least 1 chars long"},
+		"without an effect":    {Create: taints("{key: gpu}"), Refused: "effect: Required value"},
+		"an effect of a node":  {Create: taints("{key: gpu, effect: NoExecute}"), Refused: `Unsupported value: "NoExecute"`},
+		"a key with a space":   {Create: taints(`{key: "a b", effect: NoSchedule}`), Refused: key},
+		"a key with slashes":   {Create: taints("{key: a/b/c, effect: NoSchedule}"), Refused: key},
+		"the longest key":      {Create: taints("{key: " + strings.Repeat("a", 63) + ", effect: NoSchedule}")},
+		"a key that is longer": {Create: taints("{key: " + strings.Repeat("a", 64) + ", effect: NoSchedule}"), Refused: key},
+		"a value with a slash": {Create: taints("{key: gpu, value: a/b, effect: NoSchedule}"), Refused: value},
+		"a value that is long": {Create: taints("{key: gpu, value: " + strings.Repeat("a", 64) + ", effect: NoSchedule}"), Refused: "Too long"},
+		"one key twice":        {Create: taints("{key: gpu, value: a, effect: NoSchedule}, {key: gpu, value: b, effect: NoSchedule}"), Refused: "Duplicate value"},
+		"a hundred":            {Create: many(100)},
+		"a hundred and one":    {Create: many(101), Refused: "must have at most 100 items"},
+		"taken away": {
+			Create: taints("{key: gpu, effect: NoSchedule}"), Update: "spec: {taints: null}", Want: map[string]any{"spec.taints": nil},
 		},
 	})
 }

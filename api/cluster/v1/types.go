@@ -36,6 +36,14 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=600
 	HeartbeatPeriodSeconds int32 `json:"heartbeatPeriodSeconds,omitempty"`
+	// taints keep placements that do not tolerate them from choosing the cluster; what is placed there already stays. At most
+	// 100, and one of each key and effect.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=100
+	Taints []Taint `json:"taints,omitempty"`
 	// deleteOptions says what happens when this object is deleted.
 	// +optional
 	DeleteOptions *DeleteOptions `json:"deleteOptions,omitempty"`

@@ -1,7 +1,8 @@
 // Command crdgen finishes the CustomResourceDefinitions that controller-gen makes of the API's Go types, and writes them
 // to config/crd: those of the hub in one folder, those of members in another. Per definition it
 //
-//   - adds v1beta1, served and not stored, with the very schema, columns and subresources of v1 (conversion None);
+//   - adds v1beta1, served and not stored, with the very schema, columns and subresources of v1 (conversion None); a few
+//     kinds are v1beta1 alone;
 //   - gives every label selector the rules of a label selector, which the Go type does not carry;
 //   - lets no time and no quantity through that Go could not read again.
 //
@@ -19,6 +20,9 @@ import (
 
 // memberKinds are the kinds that live in members; all others live on the hub.
 var memberKinds = map[string]bool{"AppliedWork": true}
+
+// betaKinds are the kinds that the API has in v1beta1 alone.
+var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true}
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"
 
@@ -87,10 +91,16 @@ func finish(content []byte) (side string, finished []byte, err error) {
 	}
 	tightenSelectors(object(v1, "schema", "openAPIV3Schema"))
 	tightenValues(object(v1, "schema", "openAPIV3Schema"))
-	spec["versions"] = []any{v1, asV1beta1(v1)}
+	kind, _ := object(spec, "names")["kind"].(string)
+	if betaKinds[kind] {
+		v1["name"] = "v1beta1"
+		spec["versions"] = []any{v1}
+	} else {
+		spec["versions"] = []any{v1, asV1beta1(v1)}
+	}
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	side = "hub"
-	if kind, _ := object(spec, "names")["kind"].(string); memberKinds[kind] {
+	if memberKinds[kind] {
 		side = "member"
 	}
 	text, err := yaml.Marshal(crd)
