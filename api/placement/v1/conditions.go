@@ -246,3 +246,19 @@ const (
 	// ReasonApprovalRequestClosed, on ApprovalAccepted False: the run ended before anybody approved.
 	ReasonApprovalRequestClosed = "ApprovalRequestClosed"
 )
+
+// Conditions and reasons of evictions.
+const (
+	// ConditionValid: is there something to evict?
+	ConditionValid = "Valid"
+	// ConditionExecuted: was it evicted?
+	ConditionExecuted = "Executed"
+	// ReasonEvictionValid: there is.
+	ReasonEvictionValid = "ClusterResourcePlacementEvictionValid"
+	// ReasonEvictionInvalid: there is not; final, the message says why.
+	ReasonEvictionInvalid = "ClusterResourcePlacementEvictionInvalid"
+	// ReasonEvictionExecuted: what was placed is being removed from the cluster.
+	ReasonEvictionExecuted = "ClusterResourcePlacementEvictionExecuted"
+	// ReasonEvictionNotExecuted: it was not evicted; final, the message says what blocks it.
+	ReasonEvictionNotExecuted = "ClusterResourcePlacementEvictionNotExecuted"
+)

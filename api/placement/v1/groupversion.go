@@ -33,6 +33,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&SchedulingPolicySnapshot{}, &SchedulingPolicySnapshotList{},
 		&ResourceSnapshot{}, &ResourceSnapshotList{},
 		&ResourceBinding{}, &ResourceBindingList{},
+		&ClusterResourcePlacementEviction{}, &ClusterResourcePlacementEvictionList{},
+		&ClusterResourcePlacementDisruptionBudget{}, &ClusterResourcePlacementDisruptionBudgetList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	metav1.AddToGroupVersion(s, BetaGroupVersion)

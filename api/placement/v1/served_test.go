@@ -39,6 +39,9 @@ func TestServedKinds(t *testing.T) {
 		"schedulingpolicysnapshots": {Kind: "SchedulingPolicySnapshot", Namespaced: true, ShortNames: []string{"sps"}, Categories: ours, Status: true},
 		"resourcesnapshots":         {Kind: "ResourceSnapshot", Namespaced: true, ShortNames: []string{"rs"}, Categories: ours},
 		"resourcebindings":          {Kind: "ResourceBinding", Namespaced: true, ShortNames: []string{"rb"}, Categories: ours, Status: true},
+
+		"clusterresourceplacementevictions":         {Kind: "ClusterResourcePlacementEviction", ShortNames: []string{"crpe"}, Categories: ours, Status: true},
+		"clusterresourceplacementdisruptionbudgets": {Kind: "ClusterResourcePlacementDisruptionBudget", ShortNames: []string{"crpdb"}, Categories: ours},
 	})
 	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1beta1")); diff != "" {
 		t.Errorf("v1beta1 (-want +got):\n%s", diff)

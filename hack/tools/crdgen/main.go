@@ -22,7 +22,10 @@ import (
 var memberKinds = map[string]bool{"AppliedWork": true}
 
 // betaKinds are the kinds that the API has in v1beta1 alone.
-var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true}
+var betaKinds = map[string]bool{
+	"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true,
+	"ClusterResourcePlacementEviction": true, "ClusterResourcePlacementDisruptionBudget": true,
+}
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"
 

@@ -30,8 +30,8 @@ func New(streams genericiooptions.IOStreams) *Options {
 	return &Options{IOStreams: streams, Flags: genericclioptions.NewConfigFlags(true)}
 }
 
-// Hub returns a client for the hub.
-func (o *Options) Hub() (client.Client, error) {
+// Hub returns a client for the hub, which can watch too.
+func (o *Options) Hub() (client.WithWatch, error) {
 	config, err := o.Flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the hub: %w", err)
@@ -42,7 +42,7 @@ func (o *Options) Hub() (client.Client, error) {
 			return nil, fmt.Errorf("register the API's types: %w", err)
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("reach the hub: %w", err)
 	}

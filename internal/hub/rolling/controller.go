@@ -18,7 +18,6 @@ import (
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,15 +40,19 @@ type Controller struct {
 	Kinds  *placement.Kinds
 	// Clock tells the time; without one it is the real one.
 	Clock clock.PassiveClock
+	// Takings are shared with those that evict; without them they are its own.
+	Takings *consistency.Takings
 
 	tracker consistency.Tracker
-	deleted consistency.Awaited[types.UID] // bindings that we deleted, and that the cache still shows as if we had not
 }
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
+	}
+	if c.Takings == nil {
+		c.Takings = &consistency.Takings{}
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rolling-"+strings.ToLower(c.Kinds.Placement)).
@@ -83,6 +86,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // roll carries out what is planned. It returns when to look again, 0 for not before something changes.
 func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.PlacementObject) (time.Duration, error) {
+	defer c.Takings.Lock(key)()
 	latest, err := c.latestSnapshot(ctx, key, p)
 	if err != nil {
 		return 0, err
@@ -96,7 +100,7 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	in := rolling.Input{
 		Config: p.PlacementSpec().Strategy.RollingUpdate, Now: now,
 		Want:    func(placementv1.BindingObject) rolling.Wanted { return rolling.Wanted{Snapshot: latest} },
-		Deleted: func(b placementv1.BindingObject) bool { return c.deleted.Has(b.GetUID(), now) },
+		Deleted: func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) },
 	}
 	for _, b := range bindings {
 		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(p.GetUID()) {
@@ -137,10 +141,10 @@ func (c *Controller) carryOut(ctx context.Context, step rolling.Step, want rolli
 
 func (c *Controller) write(ctx context.Context, step rolling.Step, want rolling.Wanted, b placementv1.BindingObject) error {
 	if step.Action == rolling.Remove {
-		c.deleted.Add(b.GetUID(), c.Clock.Now())
+		c.Takings.Deleted.Add(b.GetUID(), c.Clock.Now())
 		err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
 		if err != nil {
-			c.deleted.Remove(b.GetUID())
+			c.Takings.Deleted.Remove(b.GetUID())
 		}
 		return err
 	}

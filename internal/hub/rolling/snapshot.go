@@ -71,7 +71,7 @@ func (c *Controller) whenBindingChanges() builder.Predicates {
 				return false
 			}
 			if !after.GetDeletionTimestamp().IsZero() {
-				c.deleted.Remove(after.GetUID())
+				c.Takings.Deleted.Remove(after.GetUID())
 			}
 			return before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
@@ -79,7 +79,7 @@ func (c *Controller) whenBindingChanges() builder.Predicates {
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			c.tracker.Forget(e.Object.GetUID())
-			c.deleted.Remove(e.Object.GetUID())
+			c.Takings.Deleted.Remove(e.Object.GetUID())
 			return true
 		},
 	})

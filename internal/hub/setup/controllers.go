@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/eviction"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
 	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
@@ -50,18 +51,22 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 	}
 	for _, kinds := range placement.AllKinds() {
 		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		takings := &consistency.Takings{}
 		all = append(all,
 			&placementcontroller.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
 				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 			},
 			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-			&rolling.Controller{Client: cached, Kinds: kinds},
+			&rolling.Controller{Client: cached, Kinds: kinds, Takings: takings},
 			&updaterun.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
 			},
 			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 		)
+		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
+			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Takings: takings})
+		}
 	}
 	for _, c := range all {
 		if err := c.SetupWithManager(mgr); err != nil {
