@@ -36,7 +36,8 @@ type RollingUpdateConfig struct {
 	// +kubebuilder:default="25%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=7
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 1000000)",message="maxUnavailable must be from 0 to 1000000"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="maxUnavailable must be from 0 to 1000000"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxUnavailable must be from 0 to 1000000"
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^((100|[0-9]{1,2})%|[0-9]+)$')",message="maxUnavailable must be a number of clusters, such as 2, or a whole percentage from 0% to 100%, such as 25%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || !self.matches('^[0-9]+$') || int(self) <= 1000000",message="maxUnavailable must be from 0 to 1000000"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
@@ -46,7 +47,8 @@ type RollingUpdateConfig struct {
 	// +kubebuilder:default="25%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=7
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 1000000)",message="maxSurge must be from 0 to 1000000"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="maxSurge must be from 0 to 1000000"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxSurge must be from 0 to 1000000"
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^((100|[0-9]{1,2})%|[0-9]+)$')",message="maxSurge must be a number of clusters, such as 2, or a whole percentage from 0% to 100%, such as 25%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || !self.matches('^[0-9]+$') || int(self) <= 1000000",message="maxSurge must be from 0 to 1000000"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
