@@ -86,7 +86,7 @@ func drain(ctx context.Context, o *options.Options, member string) error {
 	if len(blocked) > 0 {
 		return fmt.Errorf("member %q is not drained; blocked: %s", member, strings.Join(blocked, ", "))
 	}
-	fmt.Fprintf(o.Out, "membercluster/%s drained\n", member)
+	tell(o, member, true, "drained", "")
 	return nil
 }
 
