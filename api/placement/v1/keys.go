@@ -59,6 +59,9 @@ const (
 	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run, or a rolling update, last gave this cluster
 	// something else.
 	AnnotationUpdateStarted = "fleetwright.io/update-started"
+	// AnnotationUpdateRetry is, on a binding, the number of the retry in which that run started this cluster; absent on its
+	// first start.
+	AnnotationUpdateRetry = "fleetwright.io/update-retry"
 	// AnnotationPlacementUID is, on snapshots, bindings and Works, the UID of the placement that they belong to, so that
 	// a placement deleted and made again under its name never adopts what the first one left.
 	AnnotationPlacementUID = "fleetwright.io/placement-uid"
