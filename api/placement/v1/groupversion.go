@@ -22,6 +22,10 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterStagedUpdateStrategy{}, &ClusterStagedUpdateStrategyList{},
 		&ClusterStagedUpdateRun{}, &ClusterStagedUpdateRunList{},
 		&ClusterApprovalRequest{}, &ClusterApprovalRequestList{},
+		&ClusterResourceOverride{}, &ClusterResourceOverrideList{},
+		&ResourceOverride{}, &ResourceOverrideList{},
+		&ClusterResourceOverrideSnapshot{}, &ClusterResourceOverrideSnapshotList{},
+		&ResourceOverrideSnapshot{}, &ResourceOverrideSnapshotList{},
 		&ResourcePlacement{}, &ResourcePlacementList{},
 		&StagedUpdateStrategy{}, &StagedUpdateStrategyList{},
 		&StagedUpdateRun{}, &StagedUpdateRunList{},
@@ -35,6 +39,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ResourceBinding{}, &ResourceBindingList{},
 		&ClusterResourcePlacementEviction{}, &ClusterResourcePlacementEvictionList{},
 		&ClusterResourcePlacementDisruptionBudget{}, &ClusterResourcePlacementDisruptionBudgetList{},
+		&ClusterResourceEnvelope{}, &ClusterResourceEnvelopeList{},
+		&ResourceEnvelope{}, &ResourceEnvelopeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	metav1.AddToGroupVersion(s, BetaGroupVersion)

@@ -25,6 +25,7 @@ var memberKinds = map[string]bool{"AppliedWork": true}
 var betaKinds = map[string]bool{
 	"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true,
 	"ClusterResourcePlacementEviction": true, "ClusterResourcePlacementDisruptionBudget": true,
+	"ClusterResourceEnvelope": true, "ResourceEnvelope": true,
 }
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"

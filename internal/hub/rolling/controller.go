@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"golang.org/x/sync/errgroup"
@@ -42,6 +44,8 @@ type Controller struct {
 	Clock clock.PassiveClock
 	// Takings are shared with those that evict; without them they are its own.
 	Takings *consistency.Takings
+	// Overrides finds the overrides of a placement.
+	Overrides *overrides.Finder
 
 	tracker consistency.Tracker
 }
@@ -59,6 +63,9 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenBindingChanges()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement(), whenSnapshotChanges()).
+		Watches(&placementv1.ClusterResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
+		Watches(&placementv1.ResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
+		Watches(&clusterv1.MemberCluster{}, c.toPlacementsOn(), whenLabelsChange()).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
@@ -77,6 +84,9 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	after, err := c.roll(ctx, request.NamespacedName, p)
+	if overrides.IsPending(err) {
+		return ctrl.Result{}, nil // the snapshot that is being made brings the next pass
+	}
 	if apierrors.IsConflict(err) || errors.Is(err, errGone) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
@@ -95,11 +105,18 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	if err != nil {
 		return 0, err
 	}
+	gives, err := c.overridesOf(ctx, p, latest)
+	if err != nil {
+		return 0, err
+	}
 	byName := map[string]placementv1.BindingObject{}
 	now := c.Clock.Now()
 	in := rolling.Input{
 		Config: p.PlacementSpec().Strategy.RollingUpdate, Now: now,
-		Want:    func(placementv1.BindingObject) rolling.Wanted { return rolling.Wanted{Snapshot: latest} },
+		Want: func(b placementv1.BindingObject) rolling.Wanted {
+			overrides := gives(b)
+			return rolling.Wanted{Snapshot: latest, Overrides: &overrides}
+		},
 		Deleted: func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) },
 	}
 	for _, b := range bindings {
@@ -152,7 +169,7 @@ func (c *Controller) write(ctx context.Context, step rolling.Step, want rolling.
 	if !ok {
 		return fmt.Errorf("copy it: a %T is no binding", b)
 	}
-	want.Give(changed.BindingSpec())
+	want.Give(changed)
 	annotations := changed.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateStarted] = c.Clock.Now().UTC().Format(time.RFC3339)
 	changed.SetAnnotations(annotations)

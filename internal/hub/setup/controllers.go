@@ -8,6 +8,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/eviction"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	"github.com/fleetwright/fleetwright/internal/hub/override"
 	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
 	"github.com/fleetwright/fleetwright/internal/hub/rolling"
 	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
@@ -48,19 +49,23 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 	all := []interface{ SetupWithManager(ctrl.Manager) error }{
 		members,
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
 	}
 	for _, kinds := range placement.AllKinds() {
 		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
 		takings := &consistency.Takings{}
+		finder := override.NewFinder(direct, kinds)
 		all = append(all,
 			&placementcontroller.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
 				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 			},
 			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-			&rolling.Controller{Client: cached, Kinds: kinds, Takings: takings},
+			&rolling.Controller{Client: cached, Kinds: kinds, Takings: takings, Overrides: finder},
 			&updaterun.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
+				Overrides: finder,
 			},
 			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 		)

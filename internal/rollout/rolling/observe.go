@@ -109,7 +109,7 @@ func observe(b placementv1.BindingObject, in *Input, period time.Duration) *obse
 	want := in.Want(b)
 	o.next = want.Snapshot
 	if want.Snapshot != "" && o.fare.Health != Empty {
-		o.outdated = want.Differs(spec)
+		o.outdated = want.Differs(b)
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -214,5 +215,26 @@ func TestScale(t *testing.T) {
 	}
 	if got, _ := Scale(nil, "25%", 8); got != 2 {
 		t.Errorf("the default of 8: got %d", got)
+	}
+}
+
+// Edited overrides go by the same budget as a new snapshot; where nobody knows them, they make no difference.
+func TestOverridesKeepToTheBudget(t *testing.T) {
+	t.Parallel()
+	edited := override.Applied{AppliedOverrides: placementv1.AppliedOverrides{ClusterResourceOverrideSnapshots: []string{"cro-1"}}}
+	in := Input{Config: budget("1", "0"), Now: noon, Bindings: []placementv1.BindingObject{binding("a", "v1", "available"), binding("b", "v1", "available")}}
+	in.Want = func(placementv1.BindingObject) Wanted { return Wanted{Snapshot: "v1", Overrides: &edited} }
+	plan := Make(in)
+	if len(plan.Steps) != 1 || plan.Steps[0].Cluster != "a" || len(plan.Waits) != 1 || plan.Waits[0].Cluster != "b" {
+		t.Errorf("got %v, want one cluster to move and the other to wait", lines(plan))
+	}
+	b := in.Bindings[0]
+	in.Want(b).Give(b)
+	if differs := in.Want(b).Differs(b); differs != "" {
+		t.Errorf("what was given differs: %s", differs)
+	}
+	in.Want = to("v1")
+	if plan := Make(in); len(plan.Steps)+len(plan.Waits) > 0 {
+		t.Errorf("got %v, want nothing", lines(plan))
 	}
 }

@@ -99,7 +99,7 @@ func (s *story) act(most int) int {
 		if was {
 			s.ours[step.Cluster] = true
 		}
-		s.want(b).Give(&b.Spec)
+		s.want(b).Give(b)
 		b.Generation++
 		b.Annotations[placementv1.AnnotationUpdateStarted] = s.now.Format(time.RFC3339)
 	}
