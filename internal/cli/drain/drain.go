@@ -47,7 +47,7 @@ func NewCommand(o *options.Options) *cobra.Command {
 }
 
 func drain(ctx context.Context, o *options.Options, member string) error {
-	hub, err := o.Hub()
+	hub, err := o.HubWithWatch()
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,11 @@ func New(streams genericiooptions.IOStreams) *Options {
 	return &Options{IOStreams: streams, Flags: genericclioptions.NewConfigFlags(true)}
 }
 
-// Hub returns a client for the hub, which can watch too.
-func (o *Options) Hub() (client.WithWatch, error) {
+// Hub returns a client for the hub.
+func (o *Options) Hub() (client.Client, error) { return o.HubWithWatch() }
+
+// HubWithWatch returns a client for the hub that can wait for changes.
+func (o *Options) HubWithWatch() (client.WithWatch, error) {
 	config, err := o.Flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the hub: %w", err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // Messages that users of the public system know.
@@ -28,12 +29,6 @@ const (
 	messageAllowed     = "Eviction is allowed by specified ClusterResourcePlacementDisruptionBudget"
 	messageBlocked     = "Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget"
 	messageMisfit      = "Eviction is blocked by misconfigured ClusterResourcePlacementDisruptionBudget"
-)
-
-// The placement types of which evictions take note.
-const (
-	pickN     placementv1.PlacementType = "PickN"
-	pickFixed placementv1.PlacementType = "PickFixed"
 )
 
 // Input is all that a decision is made from. Nothing in it is changed.
@@ -94,7 +89,7 @@ func invalid(in Input, there []placementv1.BindingObject) string {
 		return messageNoPlacement
 	case !in.Placement.GetDeletionTimestamp().IsZero():
 		return messageDeleting
-	case typeOf(in.Placement) == pickFixed:
+	case typeOf(in.Placement) == placementv1.PickFixedPlacementType:
 		return messagePickFixed
 	case len(there) == 0:
 		return messageNoBinding
@@ -143,7 +138,7 @@ func execute(in Input, b placementv1.BindingObject) Outcome {
 
 // allows tells whether one more cluster may become unavailable; misfit says why a budget cannot tell.
 func allows(budget *placementv1.PlacementDisruptionBudgetSpec, p placementv1.PlacementObject, available, total int) (allowed bool, misfit string) {
-	desired, known := total, p != nil && typeOf(p) == pickN
+	desired, known := wanted(p)
 	switch {
 	case budget.MaxUnavailable != nil && !known:
 		return false, "a PickAll placement has no number of clusters that maxUnavailable could be counted from; use minAvailable with a number"
@@ -157,6 +152,14 @@ func allows(budget *placementv1.PlacementDisruptionBudgetSpec, p placementv1.Pla
 	}
 	least, _ := rolling.Scale(budget.MinAvailable, "", desired)
 	return available-least > 0, ""
+}
+
+// wanted is how many clusters a placement is to have, where it says so.
+func wanted(p placementv1.PlacementObject) (number int, known bool) {
+	if p == nil || typeOf(p) != placementv1.PickNPlacementType {
+		return 0, false
+	}
+	return int(ptr.Deref(p.PlacementSpec().Policy.NumberOfClusters, 0)), true
 }
 
 func executed(b placementv1.BindingObject, message string) Outcome {

@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 	place := func(kind placementv1.PlacementType) *placementv1.ClusterResourcePlacement {
 		p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 		if kind != "" {
-			p.Spec.Policy = &placementv1.PlacementPolicy{PlacementType: kind}
+			p.Spec.Policy = &placementv1.PlacementPolicy{PlacementType: kind, NumberOfClusters: ptr.To[int32](3)}
 		}
 		return p
 	}
