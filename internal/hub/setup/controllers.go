@@ -4,6 +4,7 @@ package setup
 import (
 	"fmt"
 
+	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
@@ -45,6 +46,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 	}
 	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
 		members,
+		&clusterprofile.Controller{Client: cached, APIReader: direct, Clock: real, Namespace: options.ClusterProfileNamespace},
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
 		&placementcontroller.Controller{
 			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
