@@ -135,7 +135,7 @@ func TestMistakes(t *testing.T) {
 		"twice":            {[]string{"member", "update", "--name", "x", "--labels", "a=b,a-"}, `"a" is given twice`},
 		"no run":           {[]string{"run", "approve"}, "give the name of one run"},
 		"unknown run":      {[]string{"run", "approve", "nothing"}, `there is no ClusterStagedUpdateRun "nothing"`},
-		"in a namespace":   {[]string{"run", "approve", "nothing", "-n", "x"}, "leave --namespace out"},
+		"in a namespace":   {[]string{"run", "approve", "nothing", "-n", "x"}, `there is no StagedUpdateRun "nothing" in namespace "x"`},
 		"unknown context":  {[]string{"run", "approve", "x", "--context", "other"}, "other"},
 		"two members":      {[]string{"member", "update", "a", "b", "--labels", "a=b"}, "give one member"},
 		"two names":        {[]string{"member", "update", "a", "--name", "b", "--labels", "a=b"}, "give one member"},

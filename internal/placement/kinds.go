@@ -65,3 +65,35 @@ func ClusterKinds() *Kinds {
 		NewApprovalRequestList:  func() runtime.Object { return &placementv1.ClusterApprovalRequestList{} },
 	}
 }
+
+// NamespacedKinds are the kinds that live in namespaces.
+func NamespacedKinds() *Kinds {
+	return &Kinds{
+		Placement:        "ResourcePlacement",
+		PolicySnapshot:   "SchedulingPolicySnapshot",
+		ResourceSnapshot: "ResourceSnapshot",
+		Binding:          "ResourceBinding",
+		UpdateStrategy:   "StagedUpdateStrategy",
+		UpdateRun:        "StagedUpdateRun",
+		ApprovalRequest:  "ApprovalRequest",
+		ConditionPrefix:  placementv1.NamespacedPlacementConditionPrefix,
+		Namespaced:       true,
+
+		NewPlacement:            func() placementv1.PlacementObject { return &placementv1.ResourcePlacement{} },
+		NewPlacementList:        func() runtime.Object { return &placementv1.ResourcePlacementList{} },
+		NewPolicySnapshot:       func() placementv1.PolicySnapshotObject { return &placementv1.SchedulingPolicySnapshot{} },
+		NewPolicySnapshotList:   func() runtime.Object { return &placementv1.SchedulingPolicySnapshotList{} },
+		NewResourceSnapshot:     func() placementv1.ResourceSnapshotObject { return &placementv1.ResourceSnapshot{} },
+		NewResourceSnapshotList: func() runtime.Object { return &placementv1.ResourceSnapshotList{} },
+		NewBinding:              func() placementv1.BindingObject { return &placementv1.ResourceBinding{} },
+		NewBindingList:          func() runtime.Object { return &placementv1.ResourceBindingList{} },
+		NewUpdateStrategy:       func() placementv1.UpdateStrategyObject { return &placementv1.StagedUpdateStrategy{} },
+		NewUpdateRun:            func() placementv1.UpdateRunObject { return &placementv1.StagedUpdateRun{} },
+		NewUpdateRunList:        func() runtime.Object { return &placementv1.StagedUpdateRunList{} },
+		NewApprovalRequest:      func() placementv1.ApprovalRequestObject { return &placementv1.ApprovalRequest{} },
+		NewApprovalRequestList:  func() runtime.Object { return &placementv1.ApprovalRequestList{} },
+	}
+}
+
+// AllKinds are the kinds of every scope.
+func AllKinds() []*Kinds { return []*Kinds{ClusterKinds(), NamespacedKinds()} }

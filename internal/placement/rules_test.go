@@ -112,7 +112,9 @@ func TestParseSelectors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			first := placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", Name: "other"}
-			got, err := placement.ParseSelectors([]placementv1.ResourceSelector{first, tc.spec}, placement.Rules{SkippedNamespaces: []string{"platform"}})
+			p := &placementv1.ClusterResourcePlacement{}
+			p.Spec.ResourceSelectors = []placementv1.ResourceSelector{first, tc.spec}
+			got, err := placement.ParseSelectors(p, placement.Rules{SkippedNamespaces: []string{"platform"}})
 			if tc.want == "" {
 				if err != nil || len(got) != 2 {
 					t.Fatalf("got %v, %v", got, err)
@@ -123,6 +125,47 @@ func TestParseSelectors(t *testing.T) {
 				t.Errorf("got error %v, want a UserError with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestParseSelectorsInNamespace(t *testing.T) {
+	p := &placementv1.ResourcePlacement{}
+	p.Namespace = "team"
+	p.Spec.ResourceSelectors = []placementv1.ResourceSelector{{Version: "v1", Kind: "ConfigMap", Name: "settings"}}
+	got, err := placement.ParseSelectors(p, placement.Rules{})
+	if err != nil || len(got) != 1 || got[0].Namespace != "team" {
+		t.Fatalf("got %v, %v, want one selector in namespace team", got, err)
+	}
+	for namespace, found := range map[string]bool{"team": true, "other": false, "": false} {
+		id := placementv1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "settings", Namespace: namespace}
+		if got[0].MayHaveFound(id) != found {
+			t.Errorf("may have found one in namespace %q: %t, want %t", namespace, !found, found)
+		}
+	}
+	for _, namespace := range []string{"kube-system", "default", "fleet-member-a", "platform"} {
+		p.Namespace = namespace
+		_, err := placement.ParseSelectors(p, placement.Rules{SkippedNamespaces: []string{"platform"}})
+		if want := "it selects in namespace " + namespace + ", which is reserved"; !placement.IsUserError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want a UserError with %q", err, want)
+		}
+	}
+}
+
+func TestTakesContent(t *testing.T) {
+	for scope, want := range map[placementv1.SelectionScope]bool{"": true, "NamespaceWithResources": true, "NamespaceOnly": false} {
+		p := &placementv1.ClusterResourcePlacement{}
+		p.Spec.ResourceSelectors = []placementv1.ResourceSelector{
+			{Version: "v1", Kind: "Namespace", Name: "demo", SelectionScope: scope},
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "demo", SelectionScope: scope},
+		}
+		got, err := placement.ParseSelectors(p, placement.Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].TakesContent() != want || got[1].TakesContent() {
+			t.Errorf("scope %q: the namespace is taken with its content: %t, want %t; a ClusterRole: %t, want false",
+				scope, got[0].TakesContent(), want, got[1].TakesContent())
+		}
 	}
 }
 

@@ -47,10 +47,19 @@ type Selector struct {
 	Name string
 	// Labels are what selected objects match; everything where it has neither name nor labels.
 	Labels labels.Selector
+	// Namespace is where it selects; empty for a selector of cluster-scoped objects.
+	Namespace string
+	// Scope says what it takes of the namespaces that it selects.
+	Scope placementv1.SelectionScope
 }
 
-// IsNamespace tells whether the selector takes namespaces along with what is in them.
+// IsNamespace tells whether the selector selects namespaces.
 func (s Selector) IsNamespace() bool { return s.Kind.GroupKind() == NamespaceKind }
+
+// TakesContent tells whether it selects namespaces along with what is in them.
+func (s Selector) TakesContent() bool {
+	return s.IsNamespace() && s.Scope != placementv1.SelectionScopeNamespaceOnly
+}
 
 // Matches tells whether the selector selects an object of its kind that has this name and these labels.
 func (s Selector) Matches(name string, set map[string]string) bool {
@@ -63,7 +72,7 @@ func (s Selector) Matches(name string, set map[string]string) bool {
 // MayHaveFound tells whether an object could have been found by the selector, going by all that is known of it once it is
 // in a snapshot: its labels are not.
 func (s Selector) MayHaveFound(id placementv1.ResourceIdentifier) bool {
-	return id.Namespace == "" && id.Group == s.Kind.Group && id.Kind == s.Kind.Kind && (s.Name == "" || s.Name == id.Name)
+	return id.Namespace == s.Namespace && id.Group == s.Kind.Group && id.Kind == s.Kind.Kind && (s.Name == "" || s.Name == id.Name)
 }
 
 // Mistake makes a UserError about the selector.
@@ -90,12 +99,13 @@ func (s Selector) String() string {
 	}
 }
 
-// ParseSelectors checks what can be checked of a placement's selectors without asking an API server. The error is a
-// UserError.
-func ParseSelectors(specs []placementv1.ResourceSelector, rules Rules) ([]Selector, error) {
+// ParseSelectors checks what can be checked of a placement's selectors without asking an API server. A placement in a
+// namespace selects in that namespace. The error is a UserError.
+func ParseSelectors(p placementv1.PlacementObject, rules Rules) ([]Selector, error) {
+	specs := p.PlacementSpec().ResourceSelectors
 	selectors := make([]Selector, 0, len(specs))
 	for i := range specs {
-		selector, err := parseSelector(i, &specs[i], rules)
+		selector, err := parseSelector(i, p.GetNamespace(), &specs[i], rules)
 		if err != nil {
 			return nil, err
 		}
@@ -104,12 +114,14 @@ func ParseSelectors(specs []placementv1.ResourceSelector, rules Rules) ([]Select
 	return selectors, nil
 }
 
-func parseSelector(index int, spec *placementv1.ResourceSelector, rules Rules) (Selector, error) {
+func parseSelector(index int, namespace string, spec *placementv1.ResourceSelector, rules Rules) (Selector, error) {
 	s := Selector{
-		Index:  index,
-		Kind:   schema.GroupVersionKind{Group: spec.Group, Version: spec.Version, Kind: spec.Kind},
-		Name:   spec.Name,
-		Labels: labels.Everything(),
+		Index:     index,
+		Kind:      schema.GroupVersionKind{Group: spec.Group, Version: spec.Version, Kind: spec.Kind},
+		Name:      spec.Name,
+		Labels:    labels.Everything(),
+		Namespace: namespace,
+		Scope:     spec.SelectionScope,
 	}
 	if spec.LabelSelector != nil {
 		parsed, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
@@ -120,6 +132,10 @@ func parseSelector(index int, spec *placementv1.ResourceSelector, rules Rules) (
 	}
 	if why := NeverPlaced(s.Kind.GroupKind()); why != "" {
 		return s, s.Mistake("objects of this kind are never placed, because "+why, "remove the selector")
+	}
+	if namespace != "" && rules.Reserved(namespace) {
+		return s, s.Mistake(fmt.Sprintf("it selects in namespace %s, which is reserved: nothing in it can be placed", namespace),
+			"put the resources and their ResourcePlacement into a namespace of their own, whose name does not begin with kube-, fleet- or fleetwright-"+except(rules))
 	}
 	if s.IsNamespace() && s.Name != "" && rules.Reserved(s.Name) {
 		return s, s.Mistake("the namespace is reserved and cannot be placed",

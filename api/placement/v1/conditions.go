@@ -5,6 +5,8 @@ package v1
 const (
 	// ClusterPlacementConditionPrefix goes before the per-cluster condition types on a ClusterResourcePlacement.
 	ClusterPlacementConditionPrefix = "ClusterResourcePlacement"
+	// NamespacedPlacementConditionPrefix goes before them on a ResourcePlacement.
+	NamespacedPlacementConditionPrefix = "ResourcePlacement"
 	// ConditionScheduled: were clusters found as the policy asks?
 	ConditionScheduled = "Scheduled"
 	// ConditionRolloutStarted: may the cluster receive the snapshot yet?

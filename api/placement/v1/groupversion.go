@@ -9,6 +9,9 @@ import (
 // GroupVersion identifies this API.
 var GroupVersion = schema.GroupVersion{Group: "placement.kubernetes-fleet.io", Version: "v1"}
 
+// BetaGroupVersion has the kinds that this API has in v1beta1 alone. It serves all others too, from the schema of v1.
+var BetaGroupVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1beta1"}
+
 // AddToScheme registers every kind of this package.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
@@ -19,9 +22,19 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterStagedUpdateStrategy{}, &ClusterStagedUpdateStrategyList{},
 		&ClusterStagedUpdateRun{}, &ClusterStagedUpdateRunList{},
 		&ClusterApprovalRequest{}, &ClusterApprovalRequestList{},
+		&ResourcePlacement{}, &ResourcePlacementList{},
+		&StagedUpdateStrategy{}, &StagedUpdateStrategyList{},
+		&StagedUpdateRun{}, &StagedUpdateRunList{},
+		&ApprovalRequest{}, &ApprovalRequestList{},
 		&Work{}, &WorkList{},
 		&AppliedWork{}, &AppliedWorkList{},
 	)
+	s.AddKnownTypes(BetaGroupVersion,
+		&SchedulingPolicySnapshot{}, &SchedulingPolicySnapshotList{},
+		&ResourceSnapshot{}, &ResourceSnapshotList{},
+		&ResourceBinding{}, &ResourceBindingList{},
+	)
 	metav1.AddToGroupVersion(s, GroupVersion)
+	metav1.AddToGroupVersion(s, BetaGroupVersion)
 	return nil
 }

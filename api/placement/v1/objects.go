@@ -103,3 +103,43 @@ func (o *ClusterApprovalRequest) ApprovalRequestSpec() *ApprovalRequestSpec { re
 
 // ApprovalRequestStatus returns the status.
 func (o *ClusterApprovalRequest) ApprovalRequestStatus() *ApprovalRequestStatus { return &o.Status }
+
+// PlacementSpec returns the spec.
+func (o *ResourcePlacement) PlacementSpec() *PlacementSpec { return &o.Spec }
+
+// PlacementStatus returns the status.
+func (o *ResourcePlacement) PlacementStatus() *PlacementStatus { return &o.Status }
+
+// PolicySnapshotSpec returns the spec.
+func (o *SchedulingPolicySnapshot) PolicySnapshotSpec() *SchedulingPolicySnapshotSpec {
+	return &o.Spec
+}
+
+// PolicySnapshotStatus returns the status.
+func (o *SchedulingPolicySnapshot) PolicySnapshotStatus() *SchedulingPolicySnapshotStatus {
+	return &o.Status
+}
+
+// ResourceSnapshotSpec returns the spec.
+func (o *ResourceSnapshot) ResourceSnapshotSpec() *ResourceSnapshotSpec { return &o.Spec }
+
+// BindingSpec returns the spec.
+func (o *ResourceBinding) BindingSpec() *ResourceBindingSpec { return &o.Spec }
+
+// BindingStatus returns the status.
+func (o *ResourceBinding) BindingStatus() *ResourceBindingStatus { return &o.Status }
+
+// UpdateStrategySpec returns the spec.
+func (o *StagedUpdateStrategy) UpdateStrategySpec() *UpdateStrategySpec { return &o.Spec }
+
+// UpdateRunSpec returns the spec.
+func (o *StagedUpdateRun) UpdateRunSpec() *UpdateRunSpec { return &o.Spec }
+
+// UpdateRunStatus returns the status.
+func (o *StagedUpdateRun) UpdateRunStatus() *UpdateRunStatus { return &o.Status }
+
+// ApprovalRequestSpec returns the spec.
+func (o *ApprovalRequest) ApprovalRequestSpec() *ApprovalRequestSpec { return &o.Spec }
+
+// ApprovalRequestStatus returns the status.
+func (o *ApprovalRequest) ApprovalRequestStatus() *ApprovalRequestStatus { return &o.Status }

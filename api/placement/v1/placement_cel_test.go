@@ -139,6 +139,18 @@ func TestResourceSelector(t *testing.T) {
 		"an empty name leaves room for labels": {
 			Create: selecting(`{group: "", version: v1, kind: Namespace, name: "", labelSelector: {}}`),
 		},
+		"a namespace goes with what is in it": {
+			Create: selecting(`{group: "", version: v1, kind: Namespace, name: web}`),
+			Want:   map[string]any{"spec.resourceSelectors": []any{map[string]any{"group": "", "version": "v1", "kind": "Namespace", "name": "web", "selectionScope": "NamespaceWithResources"}}},
+		},
+		"a namespace alone": {
+			Create: selecting(`{group: "", version: v1, kind: Namespace, name: web, selectionScope: NamespaceOnly}`),
+			Want:   map[string]any{"metadata.generation": int64(1)},
+		},
+		"an unknown scope": {
+			Create:  selecting(`{group: "", version: v1, kind: Namespace, name: web, selectionScope: Everything}`),
+			Refused: `selectionScope: Unsupported value: "Everything"`,
+		},
 		"no group":   {Create: selecting(`{version: v1, kind: Namespace}`), Refused: "resourceSelectors[0].group: Required value"},
 		"no version": {Create: selecting(`{group: "", kind: Namespace}`), Refused: "resourceSelectors[0].version: Required value"},
 		"no kind":    {Create: selecting(`{group: "", version: v1}`), Refused: "resourceSelectors[0].kind: Required value"},
@@ -189,16 +201,11 @@ func TestUnknownFields(t *testing.T) {
 		"spec.strategy.applyStrategy":                 "  strategy: {applyStrategy: {type: ServerSideApply}}",
 		"spec.strategy.deleteStrategy":                "  strategy: {deleteStrategy: {propagationPolicy: Abandon}}",
 		"spec.statusReportingScope":                   "  statusReportingScope: NamespaceAccessible",
-		"spec.resourceSelectors[0].selectionScope":    "",
 		"spec.policy.topologySpreadConstraints":       "  policy: {topologySpreadConstraints: []}",
 		"spec.strategy.reportBackStrategy":            "  strategy: {reportBackStrategy: {type: Mirror}}",
 		"spec.strategy.rollingUpdateOfAnotherProduct": "  strategy: {rollingUpdateOfAnotherProduct: {}}",
 	} {
-		create := aPlacement + text
-		if text == "" {
-			create = selecting(`{group: "", version: v1, kind: Namespace, name: web, selectionScope: NamespaceOnly}`)
-		}
-		cases[field] = apitest.Case{Create: create, Refused: `unknown field "` + field + `"`}
+		cases[field] = apitest.Case{Create: aPlacement + text, Refused: `unknown field "` + field + `"`}
 	}
 	apitest.Run(t, hub, cases)
 }

@@ -61,7 +61,23 @@ type ResourceSelector struct {
 	// labelSelector selects all objects of the kind that match. It excludes name.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// selectionScope says what a selector of kind Namespace takes: NamespaceWithResources, the namespace with all that is in
+	// it, which is the default, or NamespaceOnly, the Namespace object alone. Selectors of other kinds pass over it.
+	// +optional
+	// +kubebuilder:default=NamespaceWithResources
+	SelectionScope SelectionScope `json:"selectionScope,omitempty"`
 }
+
+// SelectionScope says how much of a namespace is placed.
+// +kubebuilder:validation:Enum=NamespaceOnly;NamespaceWithResources
+type SelectionScope string
+
+const (
+	// SelectionScopeNamespaceOnly takes the Namespace object and nothing of what is in it.
+	SelectionScopeNamespaceOnly SelectionScope = "NamespaceOnly"
+	// SelectionScopeNamespaceWithResources takes the namespace with all that may be placed of what is in it.
+	SelectionScopeNamespaceWithResources SelectionScope = "NamespaceWithResources"
+)
 
 // RevisionLimit returns the number of snapshots to keep.
 func (s *PlacementSpec) RevisionLimit() int32 {

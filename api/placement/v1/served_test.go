@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/fleetwright/fleetwright/test/apitest"
@@ -24,12 +25,23 @@ func TestServedKinds(t *testing.T) {
 		// The first seed misspells the run in one command; its spelling is a short name.
 		"clusterstagedupdateruns": {Kind: "ClusterStagedUpdateRun", ShortNames: []string{"csur", "clusterstagedupdaterrun"}, Categories: ours, Status: true},
 		"clusterapprovalrequests": {Kind: "ClusterApprovalRequest", ShortNames: []string{"careq"}, Categories: ours, Status: true},
+		"resourceplacements":      {Kind: "ResourcePlacement", Namespaced: true, ShortNames: []string{"rp"}, Categories: ours, Status: true},
+		"stagedupdatestrategies":  {Kind: "StagedUpdateStrategy", Namespaced: true, ShortNames: []string{"sus"}, Categories: ours},
+		"stagedupdateruns":        {Kind: "StagedUpdateRun", Namespaced: true, ShortNames: []string{"sur", "stagedupdaterrun"}, Categories: ours, Status: true},
+		"approvalrequests":        {Kind: "ApprovalRequest", Namespaced: true, ShortNames: []string{"areq"}, Categories: ours, Status: true},
 		"works":                   {Kind: "Work", Namespaced: true, Categories: ours, Status: true},
 	}
-	for _, version := range []string{"v1", "v1beta1"} {
-		if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/"+version)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", version, diff)
-		}
+	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1")); diff != "" {
+		t.Errorf("v1 (-want +got):\n%s", diff)
+	}
+	// The kinds that the API has in v1beta1 alone.
+	maps.Copy(want, map[string]apitest.Served{
+		"schedulingpolicysnapshots": {Kind: "SchedulingPolicySnapshot", Namespaced: true, ShortNames: []string{"sps"}, Categories: ours, Status: true},
+		"resourcesnapshots":         {Kind: "ResourceSnapshot", Namespaced: true, ShortNames: []string{"rs"}, Categories: ours},
+		"resourcebindings":          {Kind: "ResourceBinding", Namespaced: true, ShortNames: []string{"rb"}, Categories: ours, Status: true},
+	})
+	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1beta1")); diff != "" {
+		t.Errorf("v1beta1 (-want +got):\n%s", diff)
 	}
 	want = map[string]apitest.Served{"appliedworks": {Kind: "AppliedWork", Categories: ours, Status: true}}
 	member := framework.StartMemberAPIServer(t)

@@ -99,6 +99,22 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+func TestFinishBetaKind(t *testing.T) {
+	_, content, err := finish([]byte(define("ResourceBinding", "{status: {}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(content, &crd); err != nil {
+		t.Fatalf("parse what was made: %v", err)
+	}
+	versions := object(crd, "spec")["versions"].([]any)
+	only := versions[0].(map[string]any)
+	if len(versions) != 1 || only["name"] != "v1beta1" || only["served"] != true || only["storage"] != true {
+		t.Errorf("versions are %v, want v1beta1 alone, served and stored", versions)
+	}
+}
+
 func TestFinishRefuses(t *testing.T) {
 	for name, content := range map[string]string{
 		"two versions":    strings.Replace(definition, "  - name: v1", "  - name: v1beta1\n  - name: v1", 1),

@@ -1,7 +1,8 @@
 // Command crdgen finishes the CustomResourceDefinitions that controller-gen makes of the API's Go types, and writes them
 // to config/crd: those of the hub in one folder, those of members in another. Per definition it
 //
-//   - adds v1beta1, served and not stored, with the very schema, columns and subresources of v1 (conversion None);
+//   - adds v1beta1, served and not stored, with the very schema, columns and subresources of v1 (conversion None); a few
+//     kinds are v1beta1 alone;
 //   - gives every label selector the rules of a label selector, which the Go type does not carry;
 //   - lets no time and no quantity through that Go could not read again.
 //
@@ -24,6 +25,9 @@ var memberKinds = map[string]bool{"AppliedWork": true}
 
 // foreignKinds are the kinds of APIs that are not ours: they keep the version that they have.
 var foreignKinds = map[string]bool{"ClusterProfile": true}
+
+// betaKinds are the kinds that the API has in v1beta1 alone.
+var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true}
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"
 
@@ -94,9 +98,14 @@ func finish(content []byte) (side string, finished []byte, err error) {
 	}
 	tightenSelectors(object(v1, "schema", "openAPIV3Schema"))
 	tightenValues(object(v1, "schema", "openAPIV3Schema"))
-	spec["versions"] = []any{v1, asV1beta1(v1)}
-	if foreign {
+	switch {
+	case foreign:
 		spec["versions"] = []any{v1}
+	case betaKinds[kind]:
+		v1["name"] = "v1beta1"
+		spec["versions"] = []any{v1}
+	default:
+		spec["versions"] = []any{v1, asV1beta1(v1)}
 	}
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	side = "hub"

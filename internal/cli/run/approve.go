@@ -33,13 +33,16 @@ func NewCommand(o *options.Options) *cobra.Command {
 func newApprove(o *options.Options) *cobra.Command {
 	var stage string
 	command := &cobra.Command{
-		Use:   "approve NAME [--stage STAGE]",
+		Use:   "approve NAME [-n NAMESPACE] [--stage STAGE]",
 		Short: "Let an update run pass the gate that it waits for",
 		Example: `  # Approve what ClusterStagedUpdateRun example-run waits for
   kubectl amc run approve example-run
 
   # Approve the gate of one stage
-  kubectl amc run approve example-run --stage canary`,
+  kubectl amc run approve example-run --stage canary
+
+  # Approve what StagedUpdateRun example-run in namespace test-namespace waits for
+  kubectl amc run approve example-run -n test-namespace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("give the name of one run, such as `kubectl amc run approve example-run`; got %d names", len(args))
@@ -53,7 +56,7 @@ func newApprove(o *options.Options) *cobra.Command {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.Complete(command.Context(), &placementv1.ClusterStagedUpdateRunList{}), cobra.ShellCompDirectiveNoFileComp
+			return scopeOf(o).runs(command.Context(), o), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	command.Flags().StringVar(&stage, "stage", "", "the stage whose gate to open; needed only where several wait")
@@ -64,55 +67,50 @@ func newApprove(o *options.Options) *cobra.Command {
 }
 
 func approve(ctx context.Context, o *options.Options, name, stage string, clock clock.PassiveClock) error {
-	if ns := o.Namespace(); ns != "" {
-		return fmt.Errorf("namespace %q: this hub has no StagedUpdateRuns; leave --namespace out to approve a ClusterStagedUpdateRun", ns)
-	}
+	s := scopeOf(o)
 	hub, err := o.Hub()
 	if err != nil {
 		return err
 	}
-	run := &placementv1.ClusterStagedUpdateRun{}
-	if err := hub.Get(ctx, client.ObjectKey{Name: name}, run); err != nil {
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no ClusterStagedUpdateRun %q; `kubectl get clusterstagedupdateruns` lists them", name)
-		}
-		return fmt.Errorf("read ClusterStagedUpdateRun %q: %w", name, options.Explain(err))
+	run, err := s.run(ctx, hub, name)
+	if err != nil {
+		return err
 	}
 	if err := checkStage(run, stage); err != nil {
 		return err
 	}
-	request, err := approveOpen(ctx, hub, run, stage, clock)
+	request, err := s.approveOpen(ctx, hub, run, stage, clock)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "clusterapprovalrequest.%s/%s approved\n", placementv1.GroupVersion.Group, request)
+	fmt.Fprintf(o.Out, "%s/%s approved\n", resource(s.kinds.ApprovalRequest), request)
 	return nil
 }
 
 // checkStage refuses a stage that a planned run does not have.
-func checkStage(run *placementv1.ClusterStagedUpdateRun, stage string) error {
+func checkStage(run placementv1.UpdateRunObject, stage string) error {
 	var stages []string
-	for i := range run.Status.StagesStatus {
-		stages = append(stages, run.Status.StagesStatus[i].StageName)
+	for i := range run.UpdateRunStatus().StagesStatus {
+		stages = append(stages, run.UpdateRunStatus().StagesStatus[i].StageName)
 	}
 	if stage == "" || len(stages) == 0 || slices.Contains(stages, stage) {
 		return nil
 	}
-	return fmt.Errorf("update run %q has no stage %q; it has: %s", run.Name, stage, strings.Join(stages, ", "))
+	return fmt.Errorf("update run %q has no stage %q; it has: %s", run.GetName(), stage, strings.Join(stages, ", "))
 }
 
 // approveOpen approves the one request of a run that waits for it, and returns its name. Where somebody wrote the request
 // meanwhile, the hub for example, it looks once more.
-func approveOpen(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string, clock clock.PassiveClock) (string, error) {
-	request, err := approveOnce(ctx, hub, run, stage, clock)
+func (s scope) approveOpen(ctx context.Context, hub client.Client, run placementv1.UpdateRunObject, stage string, clock clock.PassiveClock) (string, error) {
+	request, err := s.approveOnce(ctx, hub, run, stage, clock)
 	if apierrors.IsConflict(err) {
-		return approveOnce(ctx, hub, run, stage, clock)
+		return s.approveOnce(ctx, hub, run, stage, clock)
 	}
 	return request, err
 }
 
-func approveOnce(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string, clock clock.PassiveClock) (string, error) {
-	request, err := openRequest(ctx, hub, run, stage)
+func (s scope) approveOnce(ctx context.Context, hub client.Client, run placementv1.UpdateRunObject, stage string, clock clock.PassiveClock) (string, error) {
+	request, err := s.openRequest(ctx, hub, run, stage)
 	if err != nil {
 		return "", err
 	}
@@ -121,26 +119,26 @@ func approveOnce(ctx context.Context, hub client.Client, run *placementv1.Cluste
 		return "", err
 	}
 	if err := hub.Status().Patch(ctx, request, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return "", fmt.Errorf("approve ClusterApprovalRequest %q: %w", request.Name, err)
+		return "", fmt.Errorf("approve %s %q: %w", s.kinds.ApprovalRequest, request.GetName(), err)
 	}
-	return request.Name, nil
+	return request.GetName(), nil
 }
 
 // openRequest returns the one request of a run that nobody has approved.
-func openRequest(ctx context.Context, hub client.Client, run *placementv1.ClusterStagedUpdateRun, stage string) (*placementv1.ClusterApprovalRequest, error) {
-	var requests placementv1.ClusterApprovalRequestList
-	if err := hub.List(ctx, &requests, client.MatchingLabels{placementv1.LabelTargetUpdateRun: run.Name}); err != nil {
-		return nil, fmt.Errorf("list the approval requests of update run %q: %w", run.Name, err)
+func (s scope) openRequest(ctx context.Context, hub client.Client, run placementv1.UpdateRunObject, stage string) (placementv1.ApprovalRequestObject, error) {
+	requests, err := s.requests(ctx, hub, run.GetName())
+	if err != nil {
+		return nil, err
 	}
-	var open, closed []*placementv1.ClusterApprovalRequest
+	var open, closed []placementv1.ApprovalRequestObject
 	var stages []string
-	for i := range requests.Items {
-		r := &requests.Items[i]
+	for _, r := range requests {
+		spec := r.ApprovalRequestSpec()
 		switch {
-		case r.Spec.TargetUpdateRun != run.Name || (stage != "" && r.Spec.TargetStage != stage):
+		case spec.TargetUpdateRun != run.GetName() || (stage != "" && spec.TargetStage != stage):
 		case isOpen(r):
 			open = append(open, r)
-			stages = append(stages, r.Spec.TargetStage)
+			stages = append(stages, spec.TargetStage)
 		default:
 			closed = append(closed, r)
 		}
@@ -152,7 +150,7 @@ func openRequest(ctx context.Context, hub client.Client, run *placementv1.Cluste
 		return nil, errors.New(nothingOpen(run, stage, closed))
 	default:
 		slices.Sort(stages)
-		return nil, fmt.Errorf("update run %q waits for several approvals; say which with --stage: %s", run.Name, strings.Join(slices.Compact(stages), ", "))
+		return nil, fmt.Errorf("update run %q waits for several approvals; say which with --stage: %s", run.GetName(), strings.Join(slices.Compact(stages), ", "))
 	}
 }
 
@@ -161,12 +159,20 @@ func openStages(ctx context.Context, o *options.Options, args []string) []string
 	if len(args) != 1 {
 		return nil
 	}
-	var requests placementv1.ClusterApprovalRequestList
-	o.Complete(ctx, &requests, client.MatchingLabels{placementv1.LabelTargetUpdateRun: args[0]})
+	s := scopeOf(o)
+	list, ok := s.kinds.NewApprovalRequestList().(client.ObjectList)
+	if !ok {
+		return nil
+	}
+	o.Complete(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{placementv1.LabelTargetUpdateRun: args[0]})
+	requests, err := requestsIn(list)
+	if err != nil {
+		return nil
+	}
 	var stages []string
-	for i := range requests.Items {
-		if isOpen(&requests.Items[i]) {
-			stages = append(stages, requests.Items[i].Spec.TargetStage)
+	for _, r := range requests {
+		if isOpen(r) {
+			stages = append(stages, r.ApprovalRequestSpec().TargetStage)
 		}
 	}
 	slices.Sort(stages)
@@ -175,26 +181,26 @@ func openStages(ctx context.Context, o *options.Options, args []string) []string
 
 // isOpen tells whether a request waits for somebody: nobody has approved it as it is, and its run has not ended. That it was
 // accepted without having been approved somebody wrote by hand: to the run it means nothing.
-func isOpen(r *placementv1.ClusterApprovalRequest) bool {
-	return !meta.IsStatusConditionFalse(r.Status.Conditions, placementv1.ConditionApprovalAccepted) && !isApproved(r)
+func isOpen(r placementv1.ApprovalRequestObject) bool {
+	return !meta.IsStatusConditionFalse(r.ApprovalRequestStatus().Conditions, placementv1.ConditionApprovalAccepted) && !isApproved(r)
 }
 
 // isApproved tells whether a request was approved in the generation that it has. An approval of another does not count.
-func isApproved(r *placementv1.ClusterApprovalRequest) bool {
-	c := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionApproved)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == r.Generation
+func isApproved(r placementv1.ApprovalRequestObject) bool {
+	c := meta.FindStatusCondition(r.ApprovalRequestStatus().Conditions, placementv1.ConditionApproved)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == r.GetGeneration()
 }
 
 // approval is a patch of a request's status that approves it as it is.
-func approval(request *placementv1.ClusterApprovalRequest, clock clock.PassiveClock) ([]byte, error) {
-	conditions := slices.Clone(request.Status.Conditions)
+func approval(request placementv1.ApprovalRequestObject, clock clock.PassiveClock) ([]byte, error) {
+	conditions := slices.Clone(request.ApprovalRequestStatus().Conditions)
 	meta.SetStatusCondition(&conditions, metav1.Condition{
 		Type: placementv1.ConditionApproved, Status: metav1.ConditionTrue, Reason: reasonApproved, Message: "Approved with kubectl amc run approve",
-		ObservedGeneration: request.Generation, LastTransitionTime: metav1.NewTime(clock.Now()),
+		ObservedGeneration: request.GetGeneration(), LastTransitionTime: metav1.NewTime(clock.Now()),
 	})
 	// The version keeps an approval from being given to another request of the same name than the one that was looked at.
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": request.UID, "resourceVersion": request.ResourceVersion},
+		"metadata": map[string]any{"uid": request.GetUID(), "resourceVersion": request.GetResourceVersion()},
 		"status":   map[string]any{"conditions": conditions},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,7 @@ func TestApproveTriesAgainOnce(t *testing.T) {
 	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	for conflicts, approved := range []bool{true, true, false} {
 		hub := &busyHub{conflicts: conflicts}
-		_, err := approveOpen(t.Context(), hub, run, "", clocktesting.NewFakePassiveClock(metav1.Now().Time))
+		_, err := scope{kinds: placement.ClusterKinds()}.approveOpen(t.Context(), hub, run, "", clocktesting.NewFakePassiveClock(metav1.Now().Time))
 		if (err == nil) != approved || hub.patches > 2 {
 			t.Errorf("after %d conflicts and %d patches: got error %v, want it approved: %t", conflicts, hub.patches, err, approved)
 		}

@@ -10,13 +10,13 @@ import (
 
 // nothingOpen says what a run does instead of waiting for an approval. closed are the requests that were asked for and are
 // not open.
-func nothingOpen(run *placementv1.ClusterStagedUpdateRun, stage string, closed []*placementv1.ClusterApprovalRequest) string {
+func nothingOpen(run placementv1.UpdateRunObject, stage string, closed []placementv1.ApprovalRequestObject) string {
 	for _, r := range closed {
 		if text := alreadyApproved(run, r); text != "" {
 			return text
 		}
 	}
-	text := fmt.Sprintf("update run %q waits for no approval", run.Name)
+	text := fmt.Sprintf("update run %q waits for no approval", run.GetName())
 	if stage != "" {
 		text += fmt.Sprintf(" in stage %q", stage)
 	}
@@ -27,13 +27,13 @@ func nothingOpen(run *placementv1.ClusterStagedUpdateRun, stage string, closed [
 }
 
 // alreadyApproved says of a stage that was approved and is not done who approved it, and what it still waits for.
-func alreadyApproved(run *placementv1.ClusterStagedUpdateRun, r *placementv1.ClusterApprovalRequest) string {
-	i := stageIndex(run, r.Spec.TargetStage)
-	if i < 0 || !isApproved(r) || meta.FindStatusCondition(run.Status.StagesStatus[i].Conditions, placementv1.ConditionSucceeded) != nil {
+func alreadyApproved(run placementv1.UpdateRunObject, r placementv1.ApprovalRequestObject) string {
+	i := stageIndex(run, r.ApprovalRequestSpec().TargetStage)
+	if i < 0 || !isApproved(r) || meta.FindStatusCondition(run.UpdateRunStatus().StagesStatus[i].Conditions, placementv1.ConditionSucceeded) != nil {
 		return ""
 	}
-	text := fmt.Sprintf("stage %q of update run %q is already approved", r.Spec.TargetStage, run.Name)
-	if by := r.Status.ApprovedBy; by != nil {
+	text := fmt.Sprintf("stage %q of update run %q is already approved", r.ApprovalRequestSpec().TargetStage, run.GetName())
+	if by := r.ApprovalRequestStatus().ApprovedBy; by != nil {
 		text += " by " + by.User
 		if by.Time != nil {
 			text += " at " + by.Time.UTC().Format(time.RFC3339)
@@ -49,13 +49,13 @@ func alreadyApproved(run *placementv1.ClusterStagedUpdateRun, r *placementv1.Clu
 }
 
 // waitsUntil is when the wait after a stage ends, if it has begun and is not over.
-func waitsUntil(run *placementv1.ClusterStagedUpdateRun, stage int) (until time.Time, waits bool) {
-	strategy := run.Status.StagedUpdateStrategySnapshot
+func waitsUntil(run placementv1.UpdateRunObject, stage int) (until time.Time, waits bool) {
+	strategy := run.UpdateRunStatus().StagedUpdateStrategySnapshot
 	if strategy == nil || stage >= len(strategy.Stages) {
 		return time.Time{}, false
 	}
 	tasks := strategy.Stages[stage].AfterStageTasks
-	for i, task := range run.Status.StagesStatus[stage].AfterStageTaskStatus {
+	for i, task := range run.UpdateRunStatus().StagesStatus[stage].AfterStageTaskStatus {
 		c := meta.FindStatusCondition(task.Conditions, placementv1.ConditionWaitTimeElapsed)
 		if c != nil && c.Status == "False" && i < len(tasks) && tasks[i].WaitTime != nil {
 			return c.LastTransitionTime.Add(tasks[i].WaitTime.Duration), true
@@ -64,9 +64,9 @@ func waitsUntil(run *placementv1.ClusterStagedUpdateRun, stage int) (until time.
 	return time.Time{}, false
 }
 
-func stageIndex(run *placementv1.ClusterStagedUpdateRun, name string) int {
-	for i := range run.Status.StagesStatus {
-		if run.Status.StagesStatus[i].StageName == name {
+func stageIndex(run placementv1.UpdateRunObject, name string) int {
+	for i := range run.UpdateRunStatus().StagesStatus {
+		if run.UpdateRunStatus().StagesStatus[i].StageName == name {
 			return i
 		}
 	}
@@ -74,9 +74,9 @@ func stageIndex(run *placementv1.ClusterStagedUpdateRun, name string) int {
 }
 
 // atWork is what a run says it is doing, or how it ended; empty where it says nothing.
-func atWork(run *placementv1.ClusterStagedUpdateRun) string {
+func atWork(run placementv1.UpdateRunObject) string {
 	for _, t := range []string{placementv1.ConditionSucceeded, placementv1.ConditionProgressing, placementv1.ConditionInitialized} {
-		if c := meta.FindStatusCondition(run.Status.Conditions, t); c != nil {
+		if c := meta.FindStatusCondition(run.UpdateRunStatus().Conditions, t); c != nil {
 			return c.Message
 		}
 	}

@@ -58,7 +58,7 @@ type Controller struct {
 	Tracker   *consistency.Tracker
 	Snapshots Snapshots
 	Validator Validator
-	// Watches tell of changes of what is selected. The controller adds them to its manager.
+	// Watches tell of changes of what is selected.
 	Watches *selection.Watches
 	// Rules are those that Snapshots and Validator go by.
 	Rules model.Rules
@@ -67,7 +67,7 @@ type Controller struct {
 	memories memories
 }
 
-// SetupWithManager registers the controller and the watches of what its placements select.
+// SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	c.quiet.clock = c.Clock
 	err := ctrl.NewControllerManagedBy(mgr).
@@ -82,20 +82,17 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.Placement, err)
 	}
-	if err := mgr.Add(c.Watches); err != nil {
-		return fmt.Errorf("add the watches of selected objects: %w", err)
-	}
 	return nil
 }
 
 // changes is where changes of selected objects come from.
 func (c *Controller) changes() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		c.Watches.Changed = func(key model.Key) {
+		c.Watches.OnChange(c.Kinds, func(key model.Key) {
 			if c.quiet.touch(key) {
 				queue.Add(ctrl.Request{NamespacedName: key})
 			}
-		}
+		})
 		return nil
 	})
 }

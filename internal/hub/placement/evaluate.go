@@ -38,7 +38,7 @@ func (c *Controller) evaluate(ctx context.Context, key model.Key, p placementv1.
 		return after
 	}
 	c.quiet.settle(key)
-	selectors, err := model.ParseSelectors(p.PlacementSpec().ResourceSelectors, c.Rules)
+	selectors, err := model.ParseSelectors(p, c.Rules)
 	if err != nil {
 		selectors = nil // only an edit of the placement helps, and that is noticed anyway
 	}

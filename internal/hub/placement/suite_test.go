@@ -159,10 +159,14 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 	real := clock.RealClock{}
 	selector := &selection.Selector{Discovery: d, Client: objects}
 	made := &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Selector: selector}
+	watches := selection.NewWatches(d, m, real)
+	if err := mgr.Add(watches); err != nil {
+		f.t.Fatal(err)
+	}
 	return []interface{ SetupWithManager(ctrl.Manager) error }{
 		&controller.Controller{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: real, Recorder: mgr.GetEventRecorder("test"),
-			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: selection.NewWatches(d, m, real),
+			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: watches,
 		},
 		&scheduler.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
 		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds},

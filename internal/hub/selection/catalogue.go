@@ -152,9 +152,12 @@ func (c *catalogue) resolve(s placement.Selector) (resource, error) {
 	case !served:
 		return r, s.Mistake("the hub does not know this kind",
 			"correct group, version and kind, or install its CustomResourceDefinition on the hub, which is then noticed by itself")
-	case r.namespaced:
+	case r.namespaced && s.Namespace == "":
 		return r, s.Mistake("the kind lives in namespaces, and a ClusterResourcePlacement selects only cluster-scoped objects and whole namespaces",
-			"select the Namespace that the objects are in")
+			"select the Namespace that the objects are in, or use a ResourcePlacement in that namespace")
+	case !r.namespaced && s.Namespace != "":
+		return r, s.Mistake("the kind is cluster-scoped, and a ResourcePlacement selects only objects of its own namespace, "+s.Namespace,
+			"use a ClusterResourcePlacement")
 	case !r.placeable:
 		return r, s.Mistake("objects of this kind cannot be created, only read", "remove the selector")
 	}

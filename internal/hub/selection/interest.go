@@ -28,8 +28,9 @@ type Interest struct {
 // interest is an Interest, ready to be asked.
 type interest struct {
 	Interest
-	roots      map[schema.GroupKind]sets.Set[string]
-	namespaces bool // one of its selectors selects namespaces
+	roots   map[schema.GroupKind]sets.Set[string]
+	content bool   // one of its selectors takes what is in namespaces
+	own     string // the namespace that it selects in; empty where it selects cluster-scoped objects
 	// changed are the objects, and the namespaces of objects, that have changed since a selection was begun.
 	changed map[schema.GroupKind]sets.Set[string]
 }
@@ -44,7 +45,8 @@ func newInterest(i Interest) *interest {
 		prepared.roots[kind] = sets.New(names...)
 	}
 	for _, selector := range i.Selectors {
-		prepared.namespaces = prepared.namespaces || selector.IsNamespace()
+		prepared.content = prepared.content || selector.TakesContent()
+		prepared.own = selector.Namespace
 	}
 	return prepared
 }
@@ -56,7 +58,11 @@ func (i *interest) wants(r resource, o *metav1.PartialObjectMetadata) bool {
 		return false
 	}
 	kind, name := r.groupKind(), o.GetName()
-	if r.namespaced {
+	content := r.namespaced && i.own == ""
+	switch {
+	case o.GetNamespace() != i.own && !content, content && !i.content:
+		return false
+	case content:
 		kind, name = placement.NamespaceKind, o.GetNamespace()
 	}
 	if i.roots[kind].Has(name) {
@@ -68,7 +74,7 @@ func (i *interest) wants(r resource, o *metav1.PartialObjectMetadata) bool {
 		}
 		i.changed[kind].Insert(name)
 	}
-	if r.namespaced {
+	if content {
 		return false
 	}
 	for _, selector := range i.Selectors {
@@ -92,8 +98,8 @@ func (i *interest) missed(found map[schema.GroupKind][]string) bool {
 
 // mayHold tells whether objects of a kind may be selected.
 func (i *interest) mayHold(r resource) bool {
-	if r.namespaced {
-		return i.Watch && i.namespaces
+	if r.namespaced && i.own == "" {
+		return i.Watch && i.content
 	}
 	return i.Watch && i.selects(r.groupKind())
 }
@@ -118,7 +124,7 @@ func (i *interest) affected(before, after *catalogue) bool {
 			return true
 		}
 	}
-	if i.Watch && i.namespaces {
+	if i.Watch && i.content {
 		for _, r := range before.content {
 			if !after.serves(r.groupKind()) {
 				return true
@@ -135,11 +141,11 @@ func (i *interest) resources(c *catalogue) []resource {
 	}
 	var wanted []resource
 	for _, selector := range i.Selectors {
-		if r, served := c.kinds[selector.Kind]; served && !r.namespaced && r.placeable {
+		if r, served := c.kinds[selector.Kind]; served && r.namespaced == (i.own != "") && r.placeable {
 			wanted = append(wanted, r)
 		}
 	}
-	if i.namespaces {
+	if i.content {
 		wanted = append(wanted, c.content...)
 	}
 	return wanted

@@ -18,8 +18,8 @@ const (
 )
 
 // get reads one object live. It returns nil for an object that is confirmed not to exist.
-func (s *Selector) get(ctx context.Context, r resource, name string) (*unstructured.Unstructured, error) {
-	object, err := s.Client.Resource(r.gvr).Get(ctx, name, metav1.GetOptions{})
+func (s *Selector) get(ctx context.Context, r resource, namespace, name string) (*unstructured.Unstructured, error) {
+	object, err := s.in(r, namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case confirmedAbsent(err, name):
 		return nil, nil //nolint:nilnil // confirmed to be absent, which is no error
@@ -28,6 +28,14 @@ func (s *Selector) get(ctx context.Context, r resource, name string) (*unstructu
 	}
 	object.SetGroupVersionKind(r.gvr.GroupVersion().WithKind(r.kind))
 	return object, nil
+}
+
+// in reads a resource in a namespace; "" stands for all, or none.
+func (s *Selector) in(r resource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return s.Client.Resource(r.gvr)
+	}
+	return s.Client.Resource(r.gvr).Namespace(namespace)
 }
 
 // list reads live, page by page, what a resource holds in a namespace ("" for a cluster-scoped resource), and gives
@@ -49,10 +57,7 @@ func (s *Selector) list(ctx context.Context, r resource, namespace, labels strin
 }
 
 func (s *Selector) listPages(ctx context.Context, r resource, namespace, labels string) ([]unstructured.Unstructured, error) {
-	var client dynamic.ResourceInterface = s.Client.Resource(r.gvr)
-	if namespace != "" {
-		client = s.Client.Resource(r.gvr).Namespace(namespace)
-	}
+	client := s.in(r, namespace)
 	gvk := r.gvr.GroupVersion().WithKind(r.kind)
 	var objects []unstructured.Unstructured
 	// No resourceVersion: the answer is at least as new as anything that anybody has seen.

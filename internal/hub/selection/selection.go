@@ -33,8 +33,10 @@ type Selection struct {
 	// Objects are the selected objects without what only the hub knows of them, in the order in which they are applied.
 	Objects []snapshot.Object
 	// Roots are the names of the objects that selectors found, by kind: cluster-scoped objects and namespaces, but not
-	// what is in those.
+	// what is in those; or the objects in the placement's own namespace.
 	Roots map[schema.GroupKind][]string
+	// Namespaces are the namespaces that are selected along with what is in them.
+	Namespaces []string
 	// Unmatched are the selectors that found nothing.
 	Unmatched []placement.Selector
 	// Catalogue stands for the state of the hub's API that the selection was made on.
@@ -42,9 +44,6 @@ type Selection struct {
 
 	served func(schema.GroupKind) bool
 }
-
-// Namespaces are the selected namespaces.
-func (s *Selection) Namespaces() []string { return s.Roots[placement.NamespaceKind] }
 
 // Serves tells whether the hub's API served a kind when the selection was made. While it does, an object of that kind
 // which is not in the selection is confirmed to be gone, or not to be selected any more.
@@ -84,10 +83,13 @@ func (s *Selector) Select(ctx context.Context, p placementv1.PlacementObject) (*
 	for _, root := range roots {
 		kind := root.GroupVersionKind().GroupKind()
 		selection.Roots[kind] = append(selection.Roots[kind], root.GetName())
+		if root.selector.TakesContent() {
+			selection.Namespaces = append(selection.Namespaces, root.GetName())
+		}
 	}
 	selection.Unmatched = unmatched(targets.selectors, roots)
 	objects := roots
-	if len(selection.Namespaces()) > 0 {
+	if len(selection.Namespaces) > 0 {
 		content, err := s.readContent(ctx, targets.catalogue, roots)
 		if err != nil {
 			return selection, err
@@ -106,7 +108,7 @@ type targets struct {
 }
 
 func (s *Selector) resolve(ctx context.Context, p placementv1.PlacementObject) (*targets, *Selection, error) {
-	selectors, err := placement.ParseSelectors(p.PlacementSpec().ResourceSelectors, s.Rules)
+	selectors, err := placement.ParseSelectors(p, s.Rules)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +122,7 @@ func (s *Selector) resolve(ctx context.Context, p placementv1.PlacementObject) (
 		if t.resources[i], err = c.resolve(selector); err != nil {
 			return nil, selection, err
 		}
-		if selector.IsNamespace() {
+		if selector.TakesContent() {
 			if err := c.contentKnown(); err != nil {
 				return nil, selection, err
 			}
@@ -176,7 +178,7 @@ func unmatched(selectors []placement.Selector, roots []found) []placement.Select
 func (s *Selector) readRoot(ctx context.Context, selector placement.Selector, r resource) ([]found, error) {
 	var objects []unstructured.Unstructured
 	if selector.Name != "" {
-		object, err := s.get(ctx, r, selector.Name)
+		object, err := s.get(ctx, r, selector.Namespace, selector.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -185,14 +187,18 @@ func (s *Selector) readRoot(ctx context.Context, selector placement.Selector, r 
 		}
 	} else {
 		var err error
-		if objects, err = s.list(ctx, r, "", selector.Labels.String()); err != nil {
+		if objects, err = s.list(ctx, r, selector.Namespace, selector.Labels.String()); err != nil {
 			return nil, err
 		}
+	}
+	isService, err := s.servicesBeside(ctx, r, selector.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	var roots []found
 	for i := range objects {
 		o := &objects[i]
-		if s.Rules.Skips(o, nil) || (selector.IsNamespace() && s.Rules.Reserved(o.GetName())) {
+		if s.Rules.Skips(o, isService) || (selector.IsNamespace() && s.Rules.Reserved(o.GetName())) {
 			continue
 		}
 		roots = append(roots, found{Unstructured: o, selector: selector})
@@ -204,7 +210,7 @@ func (s *Selector) readRoot(ctx context.Context, selector placement.Selector, r 
 func (s *Selector) readContent(ctx context.Context, c *catalogue, roots []found) ([]found, error) {
 	var namespaces []found
 	for _, root := range roots {
-		if root.selector.IsNamespace() {
+		if root.selector.TakesContent() {
 			namespaces = append(namespaces, root)
 		}
 	}
@@ -235,6 +241,20 @@ func (s *Selector) readContent(ctx context.Context, c *catalogue, roots []found)
 		}
 	}
 	return content, nil
+}
+
+// servicesBeside tells which names the Services of a namespace have, where it matters: to objects that Kubernetes makes
+// for Services of their name.
+func (s *Selector) servicesBeside(ctx context.Context, r resource, namespace string) (func(string) bool, error) {
+	if r.groupKind() != (schema.GroupKind{Kind: "Endpoints"}) {
+		return nil, nil //nolint:nilnil // not asked by objects of other kinds
+	}
+	services := resource{gvr: schema.GroupVersionResource{Version: "v1", Resource: "services"}, kind: "Service"}
+	list, err := s.list(ctx, services, namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	return serviceNames([][]unstructured.Unstructured{list}), nil
 }
 
 // serviceNames tells which names the Services in the lists of one namespace have.

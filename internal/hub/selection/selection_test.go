@@ -61,7 +61,7 @@ func TestNamespaceWithContent(t *testing.T) {
 			if diff := cmp.Diff(want, described(selected)); diff != "" {
 				t.Errorf("unexpected selection (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"content"}, selected.Namespaces()); diff != "" {
+			if diff := cmp.Diff([]string{"content"}, selected.Namespaces); diff != "" {
 				t.Errorf("unexpected namespaces (-want +got):\n%s", diff)
 			}
 			const content = `{"apiVersion":"v1","data":{"key":"value"},"kind":"ConfigMap","metadata":{"name":"z","namespace":"content"}}`

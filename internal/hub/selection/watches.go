@@ -28,20 +28,20 @@ type Watches struct {
 	Discovery Discovery
 	Client    metadata.Interface
 	Clock     clock.WithTicker
-	// Changed is told of a placement whose selection may have changed. It must not block.
-	Changed func(placement.Key)
 
-	mu        sync.Mutex
-	interests map[placement.Key]*interest
-	running   map[schema.GroupVersionResource]context.CancelFunc
-	known     *catalogue
+	mu sync.Mutex
+	// cluster and namespaced are told of placements of their scope.
+	cluster, namespaced func(placement.Key)
+	interests           map[placement.Key]*interest
+	running             map[schema.GroupVersionResource]context.CancelFunc
+	known               *catalogue
 	// refresh holds a token while watches do not fit interests, or the catalogue may be old.
 	refresh chan struct{}
 	// altered holds a token when a definition of kinds has changed.
 	altered chan struct{}
 }
 
-// NewWatches makes Watches. Changed is to be set before they are started.
+// NewWatches makes Watches. OnChange is to be called for a scope before any of its placements is set.
 func NewWatches(d Discovery, c metadata.Interface, clock clock.WithTicker) *Watches {
 	return &Watches{
 		Discovery: d, Client: c, Clock: clock,
@@ -52,6 +52,25 @@ func NewWatches(d Discovery, c metadata.Interface, clock clock.WithTicker) *Watc
 	}
 }
 
+// OnChange says who is told of a placement of one scope whose selection may have changed. It must not block.
+func (w *Watches) OnChange(kinds *placement.Kinds, changed func(placement.Key)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if kinds.Namespaced {
+		w.namespaced = changed
+	} else {
+		w.cluster = changed
+	}
+}
+
+func (w *Watches) changed(key placement.Key) {
+	if key.Namespace == "" {
+		w.cluster(key)
+	} else {
+		w.namespaced(key)
+	}
+}
+
 // Set says what a placement wants to be told of from now on.
 func (w *Watches) Set(key placement.Key, i Interest) {
 	w.mu.Lock()
@@ -59,7 +78,7 @@ func (w *Watches) Set(key placement.Key, i Interest) {
 	before := w.interests[key]
 	w.interests[key] = newInterest(i)
 	if before != nil && before.missed(i.Roots) {
-		w.Changed(key)
+		w.changed(key)
 	}
 	if w.known == nil || (i.Unresolved && i.Catalogue != w.known.print) || !w.watched(w.interests[key]) {
 		offer(w.refresh)
@@ -154,7 +173,7 @@ func (w *Watches) fit(ctx context.Context, all *sync.WaitGroup) error {
 			wanted[r.gvr] = r
 		}
 		if i.affected(before, served) {
-			w.Changed(key)
+			w.changed(key)
 		}
 	}
 	for gvr, stop := range w.running {
@@ -195,7 +214,7 @@ func (w *Watches) tell(concerned func(*interest) bool) {
 	defer w.mu.Unlock()
 	for key, i := range w.interests {
 		if concerned(i) {
-			w.Changed(key)
+			w.changed(key)
 		}
 	}
 }

@@ -45,11 +45,11 @@ func startWatches(t *testing.T) (*selection.Watches, *told) {
 	}
 	n := &told{counts: map[string]int{}}
 	w := selection.NewWatches(d, m, clock.RealClock{})
-	w.Changed = func(key placement.Key) {
+	w.OnChange(placement.ClusterKinds(), func(key placement.Key) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.counts[key.Name]++
-	}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Start(ctx) }()
@@ -64,7 +64,9 @@ func startWatches(t *testing.T) (*selection.Watches, *told) {
 
 func interest(t *testing.T, roots []string, selectors ...placementv1.ResourceSelector) selection.Interest {
 	t.Helper()
-	parsed, err := placement.ParseSelectors(selectors, placement.Rules{})
+	p := &placementv1.ClusterResourcePlacement{}
+	p.Spec.ResourceSelectors = selectors
+	parsed, err := placement.ParseSelectors(p, placement.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

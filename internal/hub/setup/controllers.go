@@ -34,31 +34,38 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		cached   = mgr.GetClient()
 		direct   = mgr.GetAPIReader()
 		real     = clock.RealClock{}
-		kinds    = placement.ClusterKinds()
 		rules    = placement.Rules{SkippedNamespaces: options.SkippedNamespaces}
 		recorder = mgr.GetEventRecorder("fleetwright-hub")
 		selector = &selection.Selector{Discovery: live.discovery, Client: live.dynamic, Rules: rules}
-		store    = &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
 		watches  = selection.NewWatches(live.discovery, live.metadata, real)
 	)
 	members := &membercluster.Controller{
 		Client: cached, APIReader: direct, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, ForceLeaveAfter: options.ForceLeaveAfter,
 	}
-	for _, c := range []interface{ SetupWithManager(ctrl.Manager) error }{
+	if err := mgr.Add(watches); err != nil {
+		return fmt.Errorf("add the watches of selected objects: %w", err)
+	}
+	all := []interface{ SetupWithManager(ctrl.Manager) error }{
 		members,
 		&clusterprofile.Controller{Client: cached, APIReader: direct, Clock: real, Namespace: options.ClusterProfileNamespace},
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
-		&placementcontroller.Controller{
-			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
-			Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
-		},
-		&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-		&rolling.Controller{Client: cached, Kinds: kinds},
-		&updaterun.Controller{
-			Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
-		},
-		&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
-	} {
+	}
+	for _, kinds := range placement.AllKinds() {
+		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		all = append(all,
+			&placementcontroller.Controller{
+				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
+				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
+			},
+			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
+			&rolling.Controller{Client: cached, Kinds: kinds},
+			&updaterun.Controller{
+				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
+			},
+			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
+		)
+	}
+	for _, c := range all {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("add a controller to the hub: %w", err)
 		}

@@ -115,14 +115,15 @@ func withoutContent() map[client.Object]cache.ByObject {
 		case *placementv1.Work:
 			o.ManagedFields = nil
 			o.Spec.Workload.Manifests = nil
-		case *placementv1.ClusterResourceSnapshot:
-			o.ManagedFields = nil
-			o.Spec.SelectedResources = nil
+		case placementv1.ResourceSnapshotObject:
+			o.SetManagedFields(nil)
+			o.ResourceSnapshotSpec().SelectedResources = nil
 		}
 		return object, nil
 	}
 	return map[client.Object]cache.ByObject{
 		&placementv1.Work{}:                    {Transform: strip},
 		&placementv1.ClusterResourceSnapshot{}: {Transform: strip},
+		&placementv1.ResourceSnapshot{}:        {Transform: strip},
 	}
 }

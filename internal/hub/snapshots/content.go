@@ -76,7 +76,7 @@ func (s *Store) confirmGone(ctx context.Context, p placementv1.PlacementObject, 
 	if err != nil {
 		return &selection.IncompleteError{Unread: "the latest resource snapshot", Err: err}
 	}
-	namespaces := sets.New(selected.Namespaces()...)
+	namespaces := sets.New(selected.Namespaces...)
 	vanished := sets.New[schema.GroupKind]()
 	for _, id := range held {
 		kind := schema.GroupKind{Group: id.Group, Kind: id.Kind}

@@ -122,7 +122,7 @@ func threeSelectors(p placementv1.PlacementObject) placementv1.PlacementObject {
 }
 
 func selectors(p placementv1.PlacementObject) []placement.Selector {
-	parsed, err := placement.ParseSelectors(p.PlacementSpec().ResourceSelectors, placement.Rules{})
+	parsed, err := placement.ParseSelectors(p, placement.Rules{})
 	if err != nil {
 		panic(err)
 	}

@@ -44,7 +44,7 @@ func (r *rollup) unmatchedIn(observedIndex string) []placement.Selector {
 	if observedIndex == "" || int(r.Selected.Count) != len(r.Selected.Resources) {
 		return nil
 	}
-	selectors, err := placement.ParseSelectors(r.Placement.PlacementSpec().ResourceSelectors, placement.Rules{})
+	selectors, err := placement.ParseSelectors(r.Placement, placement.Rules{})
 	if err != nil {
 		return nil // which the status says
 	}
