@@ -37,6 +37,14 @@ type PlacementSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// statusReportingScope says who may read how far the placement has come: ClusterScopeOnly, those who may read the placement,
+	// which is the default, or NamespaceAccessible, those too who work in the namespace that it selects: the status is copied
+	// there, into a ClusterResourcePlacementStatus of the placement's name. It never changes, and a placement in a namespace
+	// passes over it.
+	// +optional
+	// +kubebuilder:default=ClusterScopeOnly
+	StatusReportingScope StatusReportingScope `json:"statusReportingScope,omitempty"`
 }
 
 // ResourceSelector selects one object by name, several by label, or, with neither, all of a kind.
@@ -201,6 +209,8 @@ type ClusterResourcePlacement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is what is wanted.
+	// +kubebuilder:validation:XValidation:rule="!has(self.statusReportingScope) || self.statusReportingScope != 'NamespaceAccessible' || self.resourceSelectors.filter(s, s.kind == 'Namespace').size() == 1",message="when statusReportingScope is NamespaceAccessible, exactly one resourceSelector with kind 'Namespace' is required"
+	// +kubebuilder:validation:XValidation:rule="(has(self.statusReportingScope) ? self.statusReportingScope : 'ClusterScopeOnly') == (has(oldSelf.statusReportingScope) ? oldSelf.statusReportingScope : 'ClusterScopeOnly')",message="statusReportingScope is immutable"
 	Spec PlacementSpec `json:"spec"`
 	// status is what was observed.
 	// +optional
