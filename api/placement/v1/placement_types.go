@@ -17,6 +17,9 @@ type PlacementSpec struct {
 	// resourceSelectors name the objects to place; 1 to 100. An object may be selected once only.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors').size() <= 1",message="only one namespace selector with NamespaceWithResourceSelectors mode is allowed"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, !(s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors') || (has(s.name) && size(s.name) > 0))",message="namespace selector with NamespaceWithResourceSelectors mode must select by name (not by label)"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors') || self.filter(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace').size() <= 1",message="when using NamespaceWithResourceSelectors mode, only one namespace selector is allowed (cannot mix with other namespace selectors)"
 	// +listType=atomic
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
 
@@ -70,14 +73,15 @@ type ResourceSelector struct {
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// selectionScope says what a selector of kind Namespace takes: NamespaceWithResources, the namespace with all that is in
-	// it, which is the default, or NamespaceOnly, the Namespace object alone. Selectors of other kinds pass over it.
+	// it, which is the default; NamespaceOnly, the Namespace object alone; or NamespaceWithResourceSelectors, the Namespace object,
+	// named, with what the placement's other selectors find in it. Selectors of other kinds pass over it.
 	// +optional
 	// +kubebuilder:default=NamespaceWithResources
 	SelectionScope SelectionScope `json:"selectionScope,omitempty"`
 }
 
 // SelectionScope says how much of a namespace is placed.
-// +kubebuilder:validation:Enum=NamespaceOnly;NamespaceWithResources
+// +kubebuilder:validation:Enum=NamespaceOnly;NamespaceWithResources;NamespaceWithResourceSelectors
 type SelectionScope string
 
 const (
@@ -85,6 +89,9 @@ const (
 	SelectionScopeNamespaceOnly SelectionScope = "NamespaceOnly"
 	// SelectionScopeNamespaceWithResources takes the namespace with all that may be placed of what is in it.
 	SelectionScopeNamespaceWithResources SelectionScope = "NamespaceWithResources"
+	// SelectionScopeNamespaceWithResourceSelectors takes the Namespace object, and lets the placement's other selectors select
+	// objects in it.
+	SelectionScopeNamespaceWithResourceSelectors SelectionScope = "NamespaceWithResourceSelectors"
 )
 
 // RevisionLimit returns the number of snapshots to keep.
