@@ -151,6 +151,8 @@ const (
 	ReasonManifestNotTrackable = "NotTrackable"
 	// ReasonManifestNotAvailableYet: not yet available; the message says what is missing.
 	ReasonManifestNotAvailableYet = "ManifestNotAvailableYet"
+	// ReasonManifestPaused: not yet available, and will not be before somebody goes on with it: it is paused.
+	ReasonManifestPaused = "ManifestPaused"
 	// ReasonManifestAvailabilityFailed: the availability could not be told.
 	ReasonManifestAvailabilityFailed = "Failed"
 )
@@ -212,8 +214,11 @@ const (
 	ReasonUpdateRunStopped = "UpdateRunStopped"
 	// ReasonUpdateRunSucceeded: all stages are done.
 	ReasonUpdateRunSucceeded = "UpdateRunSucceeded"
-	// ReasonUpdateRunFailed: it cannot go on; final; the message says why.
+	// ReasonUpdateRunFailed: it cannot go on; the message says why. Where too many clusters failed, retrying or skipping them
+	// lets it go on; else it is final.
 	ReasonUpdateRunFailed = "UpdateRunFailed"
+	// ReasonUpdateRunCancelled: somebody cancelled it; final; the message says who and why.
+	ReasonUpdateRunCancelled = "UpdateRunCancelled"
 )
 
 // Reasons of stages, clusters, tasks and approval requests.
@@ -230,6 +235,10 @@ const (
 	ReasonStageUpdatingSucceeded = "StageUpdatingSucceeded"
 	// ReasonStageUpdatingFailed: the run failed in this stage.
 	ReasonStageUpdatingFailed = "StageUpdatingFailed"
+	// ReasonStageTooManyFailures: more clusters of the stage failed than its maxFailures allows, so that the run ended failed.
+	ReasonStageTooManyFailures = "StageUpdatingTooManyFailures"
+	// ReasonStageUpdatingCancelled: the run was cancelled in this stage.
+	ReasonStageUpdatingCancelled = "StageUpdatingCancelled"
 	// ReasonStageUpdatingSkippedNoClusters: the stage has no clusters.
 	ReasonStageUpdatingSkippedNoClusters = "StageUpdatingSkippedNoClusters"
 
@@ -237,10 +246,14 @@ const (
 	ReasonClusterUpdatingStarted = "ClusterUpdatingStarted"
 	// ReasonClusterUpdatingSucceeded: all of it is available there.
 	ReasonClusterUpdatingSucceeded = "ClusterUpdatingSucceeded"
-	// ReasonClusterUpdatingFailed: the run failed while the cluster was in flight.
+	// ReasonClusterUpdatingFailed: the cluster was not done at its progressDeadline, or the run ended while it was in flight.
 	ReasonClusterUpdatingFailed = "ClusterUpdatingFailed"
-	// ReasonClusterUpdatingSkipped: the cluster left before it was done.
+	// ReasonClusterUpdatingSkipped: the cluster left before it was done, or somebody skipped it.
 	ReasonClusterUpdatingSkipped = "ClusterUpdatingSkipped"
+	// ReasonClusterUpdatingRetried, of an event: somebody has the cluster started again.
+	ReasonClusterUpdatingRetried = "ClusterUpdatingRetried"
+	// ReasonClusterActionRefused, of an event: the run cannot do what somebody asked about a cluster; the message says why.
+	ReasonClusterActionRefused = "ClusterActionRefused"
 
 	// ReasonStageTaskWaiting: the wait has begun.
 	ReasonStageTaskWaiting = "StageTaskWaiting"

@@ -58,6 +58,9 @@ const (
 	AnnotationUpdateRunUID = "fleetwright.io/update-run-uid"
 	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run started this cluster.
 	AnnotationUpdateStarted = "fleetwright.io/update-started"
+	// AnnotationUpdateRetry is, on a binding, the number of the retry in which that run started this cluster; absent on its
+	// first start.
+	AnnotationUpdateRetry = "fleetwright.io/update-retry"
 	// AnnotationPlacementUID is, on snapshots, bindings and Works, the UID of the placement that they belong to, so that
 	// a placement deleted and made again under its name never adopts what the first one left.
 	AnnotationPlacementUID = "fleetwright.io/placement-uid"

@@ -54,6 +54,27 @@ type StageConfig struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxConcurrency must be at most 1000000"
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^(100|[1-9][0-9]?)%$')",message="maxConcurrency must be a number of clusters without quotes, such as 2, or a whole percentage from 1% to 100%, such as 50%"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
+	// maxFailures is how many clusters of the stage may fail, which is not to be done at their progressDeadline, while the run
+	// goes on with the others: a number from 0 to 1000000, or a percentage of the stage's clusters from 0% to 100%, rounded
+	// down. One more, and the run ends failed; it goes on when enough of them are retried or skipped. Absent, none
+	// may fail.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="maxFailures must be at least 0"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 1000000",message="maxFailures must be at most 1000000"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^(100|[1-9]?[0-9])%$')",message="maxFailures must be a number of clusters without quotes, such as 2, or a whole percentage from 0% to 100%, such as 10%"
+	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
+	// progressDeadline is how long a cluster of the stage may take from its start until all is available there, in hours,
+	// minutes and seconds, such as 10m; at least 1s, and at most 87600h. One that is not done by then has failed. Its clock
+	// stands still while the run is stopped, and while all that the cluster waits for is somebody, such as for a Deployment
+	// that is paused. Absent, clusters have all the time that they need, unless maxFailures is more than 0: then they have 10m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?[hms])+$')",message="progressDeadline must be hours, minutes and seconds, each a number and its unit h, m or s, such as 1h30m, 90s or 1.5h; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?[hms])+$') || (!self.matches('(^|[hms])([0-9]{6,}([.][0-9]+)?h|[0-9]{8,}([.][0-9]+)?m|[0-9]{10,}([.][0-9]+)?s)') && duration(self) >= duration('1s') && duration(self) <= duration('87600h'))",message="progressDeadline must be at least 1s and at most 87600h, which is ten years; leave it out to give clusters all the time that they need"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 	// beforeStageTasks hold the stage's first cluster back; at most one Approval.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1
@@ -124,6 +145,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Initialize' && self.state == 'Stop')",message="invalid state transition: cannot transition from Initialize to Stop"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Run' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Run to Initialize"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.state == 'Stop' && self.state == 'Initialize')",message="invalid state transition: cannot transition from Stop to Initialize"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterActions) || (has(self.clusterActions) && size(self.clusterActions) >= size(oldSelf.clusterActions) && oldSelf.clusterActions.all(i, a, self.clusterActions[i] == a))",message="clusterActions can only be added to at their end: what was asked for stays on record; to undo it, ask for the contrary in another entry"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || (has(self.cancel) && self.cancel == oldSelf.cancel)",message="the run was cancelled, which cannot be taken back or changed; create a new run"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || self.state == oldSelf.state",message="the run was cancelled and cannot be resumed; create a new run"
 type UpdateRunSpec struct {
 	// placementName is the placement to update; its strategy must be External. Immutable.
 	// +kubebuilder:validation:MinLength=1
@@ -145,6 +169,16 @@ type UpdateRunSpec struct {
 	// +optional
 	// +kubebuilder:default=Initialize
 	State UpdateRunState `json:"state,omitempty"`
+	// clusterActions are what people asked of the run about single clusters, in order; at most 200. Entries can be added at
+	// the end, and none can be changed or removed: status.clusterActions tells what became of each.
+	// +optional
+	// +kubebuilder:validation:MaxItems=200
+	// +listType=atomic
+	ClusterActions []ClusterAction `json:"clusterActions,omitempty"`
+	// cancel ends the run for good: no further cluster is started, and each keeps what it has. It cannot be taken back; unlike
+	// a stopped run, a cancelled one cannot be resumed.
+	// +optional
+	Cancel *RunCancellation `json:"cancel,omitempty"`
 }
 
 // UpdateRunStatus tells how far a run has come.
@@ -175,6 +209,13 @@ type UpdateRunStatus struct {
 	// startedTime is when the run took the placement over: from then on its plan is fixed.
 	// +optional
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	// clusterActions tells, for the entries of spec.clusterActions in their order, what became of them.
+	// +optional
+	// +listType=atomic
+	ClusterActions []ClusterActionStatus `json:"clusterActions,omitempty"`
+	// cancelled tells who cancelled the run, why and when.
+	// +optional
+	Cancelled *RunCancellationStatus `json:"cancelled,omitempty"`
 	// conditions are Initialized, Progressing and Succeeded.
 	// +optional
 	// +listType=map
@@ -225,12 +266,15 @@ type StageClusterCounts struct {
 	Updating int32 `json:"updating"`
 	// failing is how many of those cannot apply what they were given; they are tried again.
 	Failing int32 `json:"failing"`
-	// skipped is how many left the fleet or the placement before they were done.
+	// skipped is how many left the fleet or the placement before they were done, or were skipped by somebody.
 	Skipped int32 `json:"skipped"`
+	// failed is how many were not done at their progressDeadline.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
 }
 
 // ClusterUpdatingState is a cluster's progress in one word.
-// +kubebuilder:validation:Enum=Started;Succeeded;Skipped
+// +kubebuilder:validation:Enum=Started;Succeeded;Skipped;Failed
 type ClusterUpdatingState string
 
 const (
@@ -238,8 +282,10 @@ const (
 	ClusterUpdatingStateStarted ClusterUpdatingState = "Started"
 	// ClusterUpdatingStateSucceeded: done.
 	ClusterUpdatingStateSucceeded ClusterUpdatingState = "Succeeded"
-	// ClusterUpdatingStateSkipped: left before it was done.
+	// ClusterUpdatingStateSkipped: left before it was done, or somebody skipped it.
 	ClusterUpdatingStateSkipped ClusterUpdatingState = "Skipped"
+	// ClusterUpdatingStateFailed: was not done at its progressDeadline, or when the run ended.
+	ClusterUpdatingStateFailed ClusterUpdatingState = "Failed"
 )
 
 // ClusterUpdatingStatus tells how far one cluster has come.
@@ -249,6 +295,15 @@ type ClusterUpdatingStatus struct {
 	// state stands for the conditions where those were left out to keep the run's status within its size.
 	// +optional
 	State ClusterUpdatingState `json:"state,omitempty"`
+	// retries is how often somebody had the run start the cluster again.
+	// +optional
+	Retries int32 `json:"retries,omitempty"`
+	// heldSince is since when the clock of the stage's progressDeadline stands still for this cluster; absent while it runs.
+	// +optional
+	HeldSince *metav1.Time `json:"heldSince,omitempty"`
+	// heldSeconds is for how long it stood still before, since the cluster was started, in seconds.
+	// +optional
+	HeldSeconds int64 `json:"heldSeconds,omitempty"`
 	// conditions are Started and Succeeded.
 	// +optional
 	// +listType=map

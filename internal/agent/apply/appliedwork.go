@@ -75,7 +75,9 @@ func (p *pass) ensureAppliedWork(ctx context.Context) error {
 		return p.adopt(ctx)
 	}
 	p.memory.carried = applied.Status.AppliedResources
-	if err := p.letGo(ctx, applied); err != nil {
+	letGo, err := p.letGo(ctx, applied)
+	p.memory.letGo.Insert(letGo...)
+	if err != nil {
 		return err
 	}
 	p.lookAgain(recreateAfter)
@@ -158,7 +160,7 @@ func (p *pass) releaseEarlier(ctx context.Context) error {
 			kept = append(kept, *r)
 			continue
 		}
-		if err := p.disown(ctx, r, p.owner); err != nil {
+		if _, err := p.disown(ctx, r, p.owner); err != nil {
 			return err
 		}
 		p.memory.released = append(p.memory.released, keyOfID(&r.WorkResourceIdentifier).String()+" stays: it is from an earlier placement of this name, which the hub has forgotten")
@@ -167,21 +169,27 @@ func (p *pass) releaseEarlier(ctx context.Context) error {
 	return p.store(ctx, kept)
 }
 
-// letGo takes an AppliedWork off all its objects, which stay, and lifts its finalizer.
-func (a *Applier) letGo(ctx context.Context, applied *placementv1.AppliedWork) error {
-	if err := a.disownAll(ctx, applied); err != nil {
-		return err
+// letGo takes an AppliedWork off all its objects, which stay, and lifts its finalizer. It returns the objects that named it.
+func (a *Applier) letGo(ctx context.Context, applied *placementv1.AppliedWork) ([]types.UID, error) {
+	letGo, err := a.disownAll(ctx, applied)
+	if err != nil {
+		return letGo, err
 	}
-	return a.liftFinalizer(ctx, applied)
+	return letGo, a.liftFinalizer(ctx, applied)
 }
 
-// disownAll takes an AppliedWork off all its objects. One that cannot be written holds back no other.
-func (a *Applier) disownAll(ctx context.Context, applied *placementv1.AppliedWork) error {
+// disownAll takes an AppliedWork off all its objects, and returns those that named it. One that cannot be written holds back
+// no other.
+func (a *Applier) disownAll(ctx context.Context, applied *placementv1.AppliedWork) (disowned []types.UID, err error) {
 	var failed []error
 	for i := range applied.Status.AppliedResources {
-		failed = append(failed, a.disown(ctx, &applied.Status.AppliedResources[i], applied))
+		uid, err := a.disown(ctx, &applied.Status.AppliedResources[i], applied)
+		failed = append(failed, err)
+		if uid != "" {
+			disowned = append(disowned, uid)
+		}
 	}
-	return errors.Join(failed...)
+	return disowned, errors.Join(failed...)
 }
 
 // liftFinalizer lets an AppliedWork go. Finalizers of others stay.
@@ -209,40 +217,42 @@ func (a *Applier) liftFinalizer(ctx context.Context, applied *placementv1.Applie
 	return nil
 }
 
-// disown takes an AppliedWork off an object of ours, which stays. An object without that owner is left alone.
-func (a *Applier) disown(ctx context.Context, r *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork) error {
+// disown takes an AppliedWork off an object of ours, which stays, and returns the object. One without that owner is left
+// alone.
+func (a *Applier) disown(ctx context.Context, r *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork) (types.UID, error) {
 	key := keyOfID(&r.WorkResourceIdentifier)
 	if _, known := resourceOf(&r.WorkResourceIdentifier); !known {
-		return nil
+		return "", nil
 	}
-	return discreetly(key, a.takeOff(ctx, r, key, owner))
+	uid, err := a.takeOff(ctx, r, key, owner)
+	return uid, discreetly(key, err)
 }
 
 // takeOff is disown, of an object whose resource is known.
-func (a *Applier) takeOff(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey, owner *placementv1.AppliedWork) error {
+func (a *Applier) takeOff(ctx context.Context, r *placementv1.AppliedResourceMeta, key objectKey, owner *placementv1.AppliedWork) (types.UID, error) {
 	defer a.locks.hold(key)()
 	var err error
 	for range conflicts {
 		client, live, failed := a.readRecorded(ctx, &r.WorkResourceIdentifier)
 		if failed != nil || live == nil {
-			return failed
+			return "", failed
 		}
 		rest := without(live.GetOwnerReferences(), owner.Name, owner.UID)
 		if len(rest) == len(live.GetOwnerReferences()) {
-			return nil
+			return "", nil
 		}
 		_, err = a.setOwners(ctx, client, live, rest)
+		if err == nil {
+			return live.GetUID(), nil
+		}
 		if isGone(err) {
-			return nil
+			return "", nil
 		}
 		if !apierrors.IsConflict(err) {
 			break
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("take the owner off %s: %w", key, err)
-	}
-	return nil
+	return "", fmt.Errorf("take the owner off %s: %w", key, err)
 }
 
 // record writes down what the Work has in the member: before an object is made, so that nothing made is ever forgotten,

@@ -13,6 +13,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -104,8 +105,9 @@ type workMemory struct {
 	strangers map[objectKey]*strangers
 	// released says which objects were left in the member while the Work was removed, and why.
 	released []string
-	// carried are the records of an AppliedWork that somebody deleted.
+	// carried are the records of an AppliedWork that somebody deleted, and letGo the objects that it was taken off.
 	carried []placementv1.AppliedResourceMeta
+	letGo   sets.Set[types.UID]
 	// written is the status that we wrote last, and the version of the Work that it made, until the cache has it.
 	written *placementv1.Work
 	// writtenAt is when we wrote last.
@@ -115,7 +117,7 @@ type workMemory struct {
 func newMemory() *workMemory {
 	return &workMemory{
 		applied: map[objectKey]appliedState{}, failed: map[objectKey]failure{}, pending: map[objectKey]wait{},
-		unwanted: map[objectKey]time.Time{}, strangers: map[objectKey]*strangers{},
+		unwanted: map[objectKey]time.Time{}, strangers: map[objectKey]*strangers{}, letGo: sets.New[types.UID](),
 	}
 }
 

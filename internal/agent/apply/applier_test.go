@@ -45,6 +45,7 @@ func TestApplier(t *testing.T) {
 		"deletion that is confirmed later":               testConfirmedLater,
 		"an earlier placement of the same name":          testEarlierPlacement,
 		"a crash while an object is made":                testCrashedWhileMaking,
+		"a record that somebody forged":                  testForgedRecord,
 		"leaves and removes all":                         testLeaveRemoveAll,
 		"two placements of one object":                   testTwoPlacements,
 		"takes over what kubectl applied":                testTakeOver,

@@ -136,19 +136,26 @@ func TestFateOf(t *testing.T) {
 		uid, recorded string
 		owners        []string
 		deleting      bool
+		letGo         bool
 		want          fate
 	}{
-		"the very object":                       {"1", "1", []string{"AppliedWork/self"}, false, fateRemove},
-		"the very object, under an old owner":   {"1", "1", []string{"Beta/self"}, false, fateRemove},
-		"the very object, owner taken off":      {"1", "1", nil, false, fateRemove},
-		"made anew by somebody":                 {"2", "1", nil, false, fateForget},
-		"made anew by somebody, with our owner": {"2", "1", []string{"AppliedWork/self"}, false, fateRelease},
-		"no UID was recorded, ours":             {"1", "", []string{"AppliedWork/self"}, false, fateRemove},
-		"no UID was recorded, not ours":         {"1", "", nil, false, fateForget},
-		"handed over":                           {"1", "1", []string{"AppliedWork/other"}, false, fateForget},
-		"also of another Work":                  {"1", "1", []string{"AppliedWork/self", "AppliedWork/other"}, false, fateRelease},
-		"also of something else":                {"1", "1", []string{"AppliedWork/self", "Deployment/web"}, false, fateRelease},
-		"being deleted":                         {"1", "1", []string{"AppliedWork/self"}, true, fateWait},
+		"the very object":                       {"1", "1", []string{"AppliedWork/self"}, false, false, fateRemove},
+		"the very object, under an old owner":   {"1", "1", []string{"Beta/self"}, false, false, fateRemove},
+		"the very object, owner taken off":      {"1", "1", nil, false, false, fateRelease},
+		"a record of what was never ours":       {"1", "1", []string{"Deployment/web"}, false, false, fateRelease},
+		"let go with a deleted AppliedWork":     {"1", "1", nil, false, true, fateRemove},
+		"let go, and going already":             {"1", "1", nil, true, true, fateWait},
+		"let go, and owned by something else":   {"1", "1", []string{"Deployment/web"}, false, true, fateRelease},
+		"let go, and taken up by another Work":  {"1", "1", []string{"AppliedWork/other"}, false, true, fateForget},
+		"let go, and made anew by somebody":     {"2", "1", nil, false, true, fateForget},
+		"made anew by somebody":                 {"2", "1", nil, false, false, fateForget},
+		"made anew by somebody, with our owner": {"2", "1", []string{"AppliedWork/self"}, false, false, fateRelease},
+		"no UID was recorded, ours":             {"1", "", []string{"AppliedWork/self"}, false, false, fateRemove},
+		"no UID was recorded, not ours":         {"1", "", nil, false, false, fateForget},
+		"handed over":                           {"1", "1", []string{"AppliedWork/other"}, false, false, fateForget},
+		"also of another Work":                  {"1", "1", []string{"AppliedWork/self", "AppliedWork/other"}, false, false, fateRelease},
+		"also of something else":                {"1", "1", []string{"AppliedWork/self", "Deployment/web"}, false, false, fateRelease},
+		"being deleted":                         {"1", "1", []string{"AppliedWork/self"}, true, false, fateWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +164,7 @@ func TestFateOf(t *testing.T) {
 				live.DeletionTimestamp = &metav1.Time{}
 			}
 			owner := &placementv1.AppliedWork{ObjectMeta: metav1.ObjectMeta{Name: "self", UID: "self"}}
-			if got, _ := fateOf(live, &placementv1.AppliedResourceMeta{UID: types.UID(tc.recorded)}, owner); got != tc.want {
+			if got, _ := fateOf(live, &placementv1.AppliedResourceMeta{UID: types.UID(tc.recorded)}, owner, tc.letGo); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})

@@ -44,7 +44,7 @@ func (a *Applier) Leave(ctx context.Context, workloads clusterv1.WorkloadsOnLeav
 
 func (a *Applier) leaveOne(ctx context.Context, applied *placementv1.AppliedWork, workloads clusterv1.WorkloadsOnLeave) ([]string, error) {
 	if workloads != clusterv1.WorkloadsRemove {
-		if err := a.disownAll(ctx, applied); err != nil {
+		if _, err := a.disownAll(ctx, applied); err != nil {
 			return nil, err
 		}
 		a.forget(applied.Name)

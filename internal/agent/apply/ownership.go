@@ -56,28 +56,28 @@ const (
 	fateRemove
 )
 
-// fateOf decides what becomes of an object that was recorded for an AppliedWork which gives it up. Only the very object
-// that was recorded is ever removed. One of which no UID was recorded, because the agent ended between making it and
-// writing that down, must name the AppliedWork as its owner.
-func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork) (fate, string) {
+// fateOf decides what becomes of an object that was recorded for an AppliedWork which gives it up. A record is a status,
+// which others can write, so it takes two to remove an object: the record, with the object's UID if it has one (the agent
+// may have ended between making the object and writing that down), and the object, which names the AppliedWork as its owner.
+// letGo tells that it did until this agent took the owner off, because somebody had deleted the AppliedWork.
+func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork, letGo bool) (fate, string) {
 	isOurs := func(o metav1.OwnerReference) bool {
 		return o.UID == owner.UID || (isAppliedWork(o) && o.Name == owner.Name)
 	}
 	owners := live.GetOwnerReferences()
 	ours := slices.ContainsFunc(owners, isOurs)
+	very := record.UID == live.GetUID()
 	switch {
-	case record.UID == live.GetUID() || (record.UID == "" && ours):
+	case ours && (very || record.UID == ""):
 	case ours: // with our reference on it, the garbage collector would remove it after us
 		return fateRelease, "it is not the object that was placed, but was made anew by somebody in the member"
-	default:
+	case !very || slices.ContainsFunc(owners, isAppliedWork):
 		return fateForget, ""
+	case !letGo:
+		return fateRelease, "it does not name AppliedWork " + owner.Name + " as its owner: somebody in the member took that off, or it was never placed"
 	}
 	for _, o := range owners {
-		switch {
-		case isOurs(o):
-		case isAppliedWork(o) && !ours:
-			return fateForget, ""
-		default:
+		if !isOurs(o) {
 			return fateRelease, fmt.Sprintf("%s %s owns it as well", o.Kind, o.Name)
 		}
 	}

@@ -185,7 +185,7 @@ func (p *pass) tryRemove(ctx context.Context, r *placementv1.AppliedResourceMeta
 	if err != nil || live == nil {
 		return err == nil, err
 	}
-	what, why := fateOf(live, r, p.owner)
+	what, why := fateOf(live, r, p.owner, p.memory.letGo.Has(live.GetUID()))
 	switch {
 	case what == fateForget:
 		return true, nil

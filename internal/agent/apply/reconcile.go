@@ -96,7 +96,8 @@ func (a *Applier) vanished(ctx context.Context, name string) error {
 	}
 	if !applied.DeletionTimestamp.IsZero() { // one from when the cluster had another name, too: there is nobody else to do it
 		a.orphan(name, false)
-		return a.letGo(ctx, applied)
+		_, err = a.letGo(ctx, applied)
+		return err
 	}
 	if applied.Spec.WorkNamespace != a.Namespace {
 		a.orphan(name, false)

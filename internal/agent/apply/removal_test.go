@@ -271,11 +271,42 @@ func testLeaveRemoveAll(t *testing.T) {
 	}
 }
 
+// testForgedRecord has somebody write a stranger's object into what an AppliedWork has, UID and all.
+func testForgedRecord(t *testing.T) {
+	a := startAgent(t, "forged")
+	w := a.create(a.work("forged", "work", 1, settings("forged-a", "1")))
+	a.await(w, placementv1.ConditionAvailable, available)
+	stranger := settings("forged-stranger", "1")
+	if err := a.member.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	record := &placementv1.AppliedWork{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
+	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(record), record); err != nil {
+		t.Fatal(err)
+	}
+	another := record.Status.AppliedResources[0]
+	another.Name, another.UID = stranger.Name, stranger.UID
+	record.Status.AppliedResources = append(record.Status.AppliedResources, another)
+	if err := a.member.Status().Update(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	a.change(w, "1", settings("forged-a", "2"))
+	framework.Await(t, a.hub, w, "says that the object stays", func(w *placementv1.Work) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionApplied)
+		return c != nil && strings.Contains(c.Message, "ConfigMap default/forged-stranger stays") && strings.Contains(c.Message, "never placed")
+	})
+	a.remove(w, true, "True/"+placementv1.ReasonResourcesRemoved)
+	framework.AwaitGone(t, a.member, settings("forged-a", ""))
+	if after := a.live("forged-stranger"); after.ResourceVersion != stranger.ResourceVersion {
+		t.Errorf("the stranger's object was written: %v", after)
+	}
+}
+
 // TestDefinitionOfAppliedWork takes the definition of AppliedWork away under the agent's feet, and puts it back.
 func TestDefinitionOfAppliedWork(t *testing.T) {
 	own := framework.StartMemberAPIServer(t)
 	a := startAgentIn(t, "undefined", own)
-	w := a.create(a.work("undefined", "work", 1, settings("undefined-a", "1")))
+	w := a.create(a.work("undefined", "work", 1, settings("undefined-a", "1"), settings("undefined-b", "1")))
 	a.await(w, placementv1.ConditionAvailable, available)
 	uid := a.live("undefined-a").UID
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "appliedworks.placement.kubernetes-fleet.io"}}
@@ -293,6 +324,7 @@ func TestDefinitionOfAppliedWork(t *testing.T) {
 		c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionApplied)
 		return c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "install its CustomResourceDefinition")
 	})
+	a.change(w, "1", settings("undefined-a", "2")) // what the hub gives up meanwhile, while nobody owns it, is not forgotten
 	again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}, Spec: crd.Spec}
 	if err := definitionsOf.Create(t.Context(), again); err != nil {
 		t.Fatal(err)
@@ -302,4 +334,5 @@ func TestDefinitionOfAppliedWork(t *testing.T) {
 	if cm.UID != uid {
 		t.Errorf("the object was made anew: UID %s, before %s", cm.UID, uid)
 	}
+	framework.AwaitGone(t, a.member, settings("undefined-b", ""))
 }

@@ -48,6 +48,14 @@ func (t *Tracker) Behind(obj metav1.Object) bool {
 	return false
 }
 
+// Ours tells whether obj is as our own last write left it. As soon as Behind has seen that, it is not known any more.
+func (t *Tracker) Ours(obj metav1.Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last, known := t.written[obj.GetUID()]
+	return known && last == obj.GetResourceVersion()
+}
+
 // Forget drops what is known of an object that is gone.
 func (t *Tracker) Forget(uid types.UID) {
 	t.mu.Lock()

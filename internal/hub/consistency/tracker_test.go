@@ -23,6 +23,9 @@ func TestTracker(t *testing.T) {
 	if !tracker.Behind(object("a", "9")) {
 		t.Error("version 9 is behind our write of version 10; numbers, not texts, are compared")
 	}
+	if !tracker.Ours(object("a", "10")) || tracker.Ours(object("a", "11")) || tracker.Ours(object("b", "10")) {
+		t.Error("version 10 of the object is ours, and no later one, and no other object's")
+	}
 	if tracker.Behind(object("b", "1")) {
 		t.Error("another object is not behind")
 	}

@@ -77,7 +77,7 @@ func TestBadSelectors(t *testing.T) {
 	for name, strategy := range map[string]placementv1.RolloutStrategyType{"bad-external": external, "bad-rolling": rolling} {
 		f.place(name, strategy, namespaceSelector("kube-system"))
 		f.Eventually(f.condition(name, "Scheduled")).WithTimeout(patience).Should(Equal("False/InvalidResourceSelectors"))
-		if got := f.message(name, "Scheduled"); !strings.HasPrefix(got, `The resource selectors are invalid: resourceSelectors[0] (v1 Namespace "kube-system"): the namespace is reserved`) {
+		if got := f.message(name, "Scheduled"); !strings.HasPrefix(got, `The resource selectors are invalid, and nothing new is rolled out until they are corrected: resourceSelectors[0] (v1 Namespace "kube-system"): the namespace is reserved`) {
 			t.Errorf("unexpected message %q", got)
 		}
 		f.edit(name, func(p *placementv1.ClusterResourcePlacement) {

@@ -82,7 +82,7 @@ func (c *Controller) judge(ctx context.Context, m *memory, err error) time.Durat
 		m.problem = &rollup.Problem{
 			Status:  metav1.ConditionFalse,
 			Reason:  placementv1.ReasonInvalidResourceSelectors,
-			Message: "The resource selectors are invalid: " + err.Error(),
+			Message: "The resource selectors are invalid, and nothing new is rolled out until they are corrected: " + err.Error(),
 		}
 		return 0
 	case isStale(err):

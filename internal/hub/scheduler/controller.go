@@ -51,7 +51,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduler-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
-		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), whenPolicyChanges()).
+		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), c.whenPolicyChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGoneOrDamaged()).
 		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
 		WithOptions(enqueue.Options(workers)).

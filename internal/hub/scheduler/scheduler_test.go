@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -122,6 +123,22 @@ func TestNewPolicy(t *testing.T) {
 	s := &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-1"}}
 	f.Change(s, `{"metadata":{"annotations":{"`+placementv1.AnnotationPlacementGeneration+`":"3"}}}`)
 	f.awaitScheduled(1, 1)
+}
+
+// What somebody wrote over the scheduler's answer is put right, though nothing else has changed.
+func TestAnswerWrittenOver(t *testing.T) {
+	f := newFixture(t, "a")
+	s := f.awaitScheduled(0, 1)
+	for _, status := range []string{`null`, `{"targetClusters":[{"clusterName":"nobody","selected":true,"reason":"x"}],"selectedCount":7}`} {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":`+status+`}`))
+		if err := f.Status().Patch(t.Context(), s, patch); err != nil {
+			t.Fatal(err)
+		}
+		s = f.awaitScheduled(0, 1)
+		if got := s.Status.ClusterDecisions; len(got) != 1 || got[0].ClusterName != f.member("a").Name {
+			t.Errorf("after %s was written over it, the answer is %+v", status, got)
+		}
+	}
 }
 
 // A cluster that leaves is given up; the binding stays, for whoever moves bindings to remove. Another cluster that joins

@@ -38,10 +38,12 @@ func whenPlacementChanges() builder.Predicates {
 	return builder.WithPredicates(predicate.GenerationChangedPredicate{})
 }
 
-// whenPolicyChanges lets pass all of a policy snapshot but its status, which we write.
-func whenPolicyChanges() builder.Predicates {
-	return builder.WithPredicates(predicate.Or(
-		predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))
+// whenPolicyChanges lets pass all changes of a policy snapshot but our own of its status. Somebody may write over that, and
+// nothing else would tell.
+func (c *Controller) whenPolicyChanges() builder.Predicates {
+	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() && !c.tracker.Ours(e.ObjectNew)
+	}})
 }
 
 // whenGoneOrDamaged lets pass deletions that are complete, and changes that only somebody's hand makes. It takes note of what

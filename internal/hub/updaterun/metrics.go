@@ -32,9 +32,19 @@ var (
 		Help:    "Time from the start of a stage's first cluster until all of its clusters are done, in seconds.",
 		Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600},
 	}, []string{"kind"})
+	clustersGivenUp = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "fleetwright_update_run_clusters_given_up_total",
+		Help: "Clusters that update runs went on without or ended because of, by how: failed (not done at the progressDeadline) or skipped.",
+	}, []string{"kind", "how"})
+	actionsAnswered = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "fleetwright_update_run_cluster_actions_total",
+		Help: "What people asked of update runs about single clusters, by action (Skip or Retry) and result (Accepted or Refused).",
+	}, []string{"kind", "action", "result"})
 )
 
-func init() { metrics.Registry.MustRegister(statusChanged, approvalLatency, stageDuration) }
+func init() {
+	metrics.Registry.MustRegister(statusChanged, approvalLatency, stageDuration, clustersGivenUp, actionsAnswered)
+}
 
 // measureApproval notes how long an accepted request was open.
 func (c *Controller) measureApproval(request placementv1.ApprovalRequestObject) {
@@ -63,13 +73,22 @@ func (c *Controller) measureRun(before, after placementv1.UpdateRunObject) {
 		if took, ok := updatingTook(was, is, c.Clock.Now()); ok {
 			stageDuration.WithLabelValues(c.Kinds.UpdateRun).Observe(took.Seconds())
 		}
+		if was.ClusterCounts != nil && is.ClusterCounts != nil {
+			clustersGivenUp.WithLabelValues(c.Kinds.UpdateRun, "failed").Add(float64(max(is.ClusterCounts.Failed-was.ClusterCounts.Failed, 0)))
+			clustersGivenUp.WithLabelValues(c.Kinds.UpdateRun, "skipped").Add(float64(max(is.ClusterCounts.Skipped-was.ClusterCounts.Skipped, 0)))
+		}
+	}
+	answered := after.UpdateRunStatus().ClusterActions
+	for _, a := range answered[min(len(before.UpdateRunStatus().ClusterActions), len(answered)):] {
+		actionsAnswered.WithLabelValues(c.Kinds.UpdateRun, string(a.Action), string(a.Result)).Inc()
 	}
 }
 
 // updatingTook is how long the clusters of a stage took, if the last of them has just become done.
 func updatingTook(was, is *placementv1.StageUpdatingStatus, now time.Time) (time.Duration, bool) {
 	updated := func(s *placementv1.StageUpdatingStatus) bool {
-		return s.ClusterCounts != nil && s.ClusterCounts.Succeeded > 0 && s.ClusterCounts.Succeeded+s.ClusterCounts.Skipped == s.ClusterCounts.Total
+		return s.ClusterCounts != nil && s.ClusterCounts.Succeeded > 0 &&
+			s.ClusterCounts.Succeeded+s.ClusterCounts.Skipped+s.ClusterCounts.Failed == s.ClusterCounts.Total
 	}
 	if updated(was) || !updated(is) {
 		return 0, false

@@ -133,8 +133,8 @@ func (c *Controller) confirm(ctx context.Context, run placementv1.UpdateRunObjec
 	return clusters, nil
 }
 
-// requestsOf returns the approval requests that go with a run: those that it made, and those that were made for its stages
-// in advance.
+// requestsOf returns the approval requests that go with a run: those that it made, and those that somebody made for its stages
+// since it began.
 func (c *Controller) requestsOf(ctx context.Context, run placementv1.UpdateRunObject) ([]placementv1.ApprovalRequestObject, error) {
 	requests, err := listing.ApprovalRequests(ctx, c.APIReader, c.Kinds, client.InNamespace(run.GetNamespace()),
 		client.MatchingLabels{placementv1.LabelTargetUpdateRun: run.GetName()})

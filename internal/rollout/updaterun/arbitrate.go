@@ -19,6 +19,8 @@ const (
 	phaseParked                 // has a plan and is not to start
 	phaseStarted                // has taken the placement over
 	phaseFinished               // will do nothing any more
+	phaseAsked                  // has ended, and is asked for something that it has not answered
+	phaseCancelled              // is to end, as somebody wants it to
 	phaseLeaving                // is being deleted
 )
 
@@ -27,8 +29,12 @@ func phaseOf(run placementv1.UpdateRunObject) phase {
 	switch {
 	case !run.GetDeletionTimestamp().IsZero():
 		return phaseLeaving
+	case Finished(status) && len(unanswered(run.UpdateRunSpec(), status)) > 0:
+		return phaseAsked
 	case Finished(status):
 		return phaseFinished
+	case run.UpdateRunSpec().Cancel != nil:
+		return phaseCancelled
 	case status.StartedTime != nil:
 		return phaseStarted
 	case isTrue(status.Conditions, placementv1.ConditionInitialized) && run.UpdateRunSpec().State != placementv1.UpdateRunStateRun:
@@ -50,9 +56,17 @@ func Unplanned(runs []placementv1.UpdateRunObject) []placementv1.UpdateRunObject
 	return slices.DeleteFunc(slices.Clone(runs), func(run placementv1.UpdateRunObject) bool { return phaseOf(run) != phaseUnplanned })
 }
 
-// Active returns the runs that are started and not finished: what Decide says of them depends on bindings and requests.
+// Active returns the runs that are started and not finished, or may go on: what Decide says of them depends on bindings and
+// requests.
 func Active(runs []placementv1.UpdateRunObject) []placementv1.UpdateRunObject {
-	return slices.DeleteFunc(slices.Clone(runs), func(run placementv1.UpdateRunObject) bool { return phaseOf(run) != phaseStarted })
+	return slices.DeleteFunc(slices.Clone(runs), func(run placementv1.UpdateRunObject) bool {
+		switch phaseOf(run) {
+		case phaseStarted, phaseAsked, phaseCancelled:
+			return run.UpdateRunStatus().StartedTime == nil
+		default:
+			return true
+		}
+	})
 }
 
 // Decide says what each run of a placement is to do, in the order in which it is to be written.
@@ -72,6 +86,12 @@ func Decide(w *World) []Result {
 		case p == phaseLeaving:
 		case p == phaseFinished:
 			refreshed = append(refreshed, w.refreshed(run)...)
+		case p == phaseAsked && resumable(run.UpdateRunStatus()):
+			others = append(others, w.resume(run, holder, taker))
+		case p == phaseAsked:
+			refreshed = append(refreshed, newStep(w, run).refuse(Final(run.UpdateRunStatus())))
+		case p == phaseCancelled:
+			ended = append(ended, w.cancelled(run))
 		case run == taker:
 			took = append(took, w.takeOver(run))
 		case p == phaseStarted && taker != nil:

@@ -14,8 +14,12 @@ const (
 	maxStatusBytes = 512 << 10
 	// reservedBytes is for what a run's status gains on its way besides the rows of its clusters, and reservedStageBytes
 	// for what each stage gains: conditions, gates and counts, with the longest messages.
-	reservedBytes      = 4 << 10
+	reservedBytes      = 4<<10 + reservedActionBytes
 	reservedStageBytes = 4 << 10
+	// reservedActionBytes is for the answers to what people ask about clusters.
+	reservedActionBytes = 24 << 10
+	// reservedClockBytes is for the clock of the deadline of a cluster in flight.
+	reservedClockBytes = len(`,"heldSince":"2006-01-02T15:04:05Z","heldSeconds":1000000`)
 )
 
 // fit leaves out the conditions of clusters until the status has at most limit bytes: of those that are done first, the
@@ -48,7 +52,7 @@ func fit(status *placementv1.UpdateRunStatus, limit int) {
 				c.order = 2
 			case placementv1.ClusterUpdatingStateSkipped:
 				c.order = 1
-			case placementv1.ClusterUpdatingStateStarted:
+			case placementv1.ClusterUpdatingStateStarted, placementv1.ClusterUpdatingStateFailed:
 			}
 			candidates = append(candidates, c)
 		}
@@ -86,6 +90,13 @@ func largestSize(plan *placementv1.UpdateRunStatus) int {
 	forEachStage(plan, func(stage *placementv1.StageUpdatingStatus) {
 		size += reservedStageBytes + len(stage.Clusters)*len(`,"state":"Succeeded"`)
 	})
+	if strategy := plan.StagedUpdateStrategySnapshot; strategy != nil {
+		for i := range min(len(strategy.Stages), len(plan.StagesStatus)) {
+			if config := &strategy.Stages[i]; deadlineOf(config) > 0 {
+				size += concurrency(config.MaxConcurrency, len(plan.StagesStatus[i].Clusters)) * reservedClockBytes
+			}
+		}
+	}
 	return size
 }
 

@@ -2,6 +2,7 @@ package updaterun
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -13,6 +14,7 @@ import (
 type tally struct {
 	succeeded, skipped, waiting int
 	inFlight, failing           []string // failing ones are in flight, too
+	failed                      []string // and these are not any more
 	// trouble is, for each that fails, what.
 	trouble map[string]string
 }
@@ -34,6 +36,7 @@ func (t *tally) counts(total int) *placementv1.StageClusterCounts {
 	}
 	return &placementv1.StageClusterCounts{
 		Total: count(total), Succeeded: count(t.succeeded), Skipped: count(t.skipped), Updating: count(len(t.inFlight)), Failing: count(len(t.failing)),
+		Failed: count(len(t.failed)),
 	}
 }
 
@@ -45,6 +48,8 @@ func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdat
 		return placementv1.ClusterUpdatingStateSucceeded
 	case succeeded != nil && succeeded.Status == metav1.ConditionUnknown:
 		return placementv1.ClusterUpdatingStateSkipped
+	case succeeded != nil:
+		return placementv1.ClusterUpdatingStateFailed
 	case isTrue(row.Conditions, placementv1.ConditionStarted):
 		return placementv1.ClusterUpdatingStateStarted
 	default:
@@ -54,7 +59,8 @@ func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdat
 
 // clusters looks at the clusters of a stage, and starts others in order while fewer than limit are in flight; 0 starts
 // none. Of a stage that was reached, its gate open and all before it recorded, clusters that have left are given up at once.
-func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
+// None is started in place of one that was given up, or has failed, before that is recorded; nor where more have failed than may.
+func (s *step) clusters(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
 	var t tally
 	var waiting []*placementv1.ClusterUpdatingStatus
 	for i := range stage.Clusters {
@@ -64,18 +70,23 @@ func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, li
 			t.succeeded++
 		case progress == placementv1.ClusterUpdatingStateSkipped:
 			t.skipped++
-		case progress == placementv1.ClusterUpdatingStateStarted || s.moved(s.bindings[row.ClusterName]):
-			s.observe(row, &t)
+		case progress == placementv1.ClusterUpdatingStateFailed:
+			t.failed = append(t.failed, row.ClusterName)
+		case progress == placementv1.ClusterUpdatingStateStarted || s.moved(row, s.bindings[row.ClusterName]):
+			s.observe(config, stage, row, &t)
 		default:
 			waiting = append(waiting, row)
 		}
+	}
+	if s.unrecorded || s.failure != "" || t.tooMany(config, stage) {
+		limit = 0
 	}
 	for _, row := range waiting {
 		left := s.left(row.ClusterName)
 		switch {
 		case reached && left != "":
 			s.skip(row, left, &t)
-		case len(t.inFlight) >= limit || s.failure != "":
+		case len(t.inFlight) >= limit:
 			t.waiting++
 		default:
 			s.start(stage, row, limit, &t)
@@ -85,17 +96,31 @@ func (s *step) clusters(stage *placementv1.StageUpdatingStatus, reached bool, li
 	return t
 }
 
-// moved tells whether this run gave the binding's cluster its snapshot.
-func (s *step) moved(b placementv1.BindingObject) bool {
+// tooMany tells whether more clusters of the stage have failed than may.
+func (t *tally) tooMany(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus) bool {
+	return len(t.failed) > maxFailures(config, len(stage.Clusters))
+}
+
+// moved tells whether this run gave the binding's cluster its snapshot, in the retry that the row is at.
+func (s *step) moved(row *placementv1.ClusterUpdatingStatus, b placementv1.BindingObject) bool {
 	return b != nil && b.GetAnnotations()[placementv1.AnnotationUpdateRunUID] == string(s.run.GetUID()) &&
+		b.GetAnnotations()[placementv1.AnnotationUpdateRetry] == retryOf(row) &&
 		b.BindingSpec().State == placementv1.BindingStateBound && b.BindingSpec().ResourceSnapshotName == s.target
 }
 
+// retryOf is what a row's retries are on a binding; empty on the first start.
+func retryOf(row *placementv1.ClusterUpdatingStatus) string {
+	if row.Retries == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(row.Retries))
+}
+
 // observe judges a cluster that was started.
-func (s *step) observe(row *placementv1.ClusterUpdatingStatus, t *tally) {
+func (s *step) observe(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus, row *placementv1.ClusterUpdatingStatus, t *tally) {
 	b := s.bindings[row.ClusterName]
 	left := s.left(row.ClusterName)
-	if left == "" && !s.moved(b) {
+	if left == "" && !s.moved(row, b) {
 		left = s.restarted(row.ClusterName, b)
 	}
 	if s.failure != "" {
@@ -109,13 +134,20 @@ func (s *step) observe(row *placementv1.ClusterUpdatingStatus, t *tally) {
 	verdict, trouble := judge(b)
 	switch verdict {
 	case done:
+		row.HeldSince, row.HeldSeconds = nil, 0
 		s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageClusterUpdated)
 		s.note("%s is done: all of %s is available there", row.ClusterName, s.target)
 		t.succeeded++
 		return
-	case failing:
+	case failing, inProgress:
+	}
+	if long := deadlineOf(config); s.overdue(row, b, long) {
+		s.timeOut(stage, row, b, long, trouble)
+		t.failed = append(t.failed, row.ClusterName)
+		return
+	}
+	if verdict == failing {
 		t.fails(row.ClusterName, trouble)
-	case inProgress:
 	}
 	t.inFlight = append(t.inFlight, row.ClusterName)
 }
@@ -168,6 +200,10 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	annotations := b.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()
 	annotations[placementv1.AnnotationUpdateRunUID] = string(s.run.GetUID())
+	delete(annotations, placementv1.AnnotationUpdateRetry)
+	if retry := retryOf(row); retry != "" {
+		annotations[placementv1.AnnotationUpdateRetry] = retry
+	}
 	annotations[placementv1.AnnotationUpdateStarted] = s.now.UTC().Format(time.RFC3339)
 	b.SetAnnotations(annotations)
 	s.result.Start = append(s.result.Start, b)
@@ -181,13 +217,18 @@ func (s *step) markStarted(row *placementv1.ClusterUpdatingStatus, at metav1.Tim
 	s.setAt(&row.Conditions, placementv1.ConditionStarted, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingStarted, messageClusterStarted, at)
 }
 
-// skip gives a cluster up.
+// skip gives a cluster up, and counts it.
 func (s *step) skip(row *placementv1.ClusterUpdatingStatus, why string, t *tally) {
-	row.State = ""
+	s.giveUp(row, why)
+	t.skipped++
+}
+
+// giveUp records that a cluster is not to be updated any more.
+func (s *step) giveUp(row *placementv1.ClusterUpdatingStatus, why string) {
+	row.State, row.HeldSince, row.HeldSeconds = "", nil, 0
 	s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionUnknown, placementv1.ReasonClusterUpdatingSkipped, "Skipped: "+why)
 	s.note("skip %s: %s", row.ClusterName, why)
 	s.skipped = append(s.skipped, row.ClusterName+" ("+why+")")
-	t.skipped++
 }
 
 // startedAt is when a run moved a binding, as it wrote on it then.
@@ -255,6 +296,8 @@ func (s *step) removals(stage *placementv1.StageUpdatingStatus, reached, mayStar
 			t.succeeded++
 		case progress == placementv1.ClusterUpdatingStateSkipped:
 			t.skipped++
+		case progress == placementv1.ClusterUpdatingStateFailed:
+			t.failed = append(t.failed, row.ClusterName)
 		case b == nil && !reached:
 			t.waiting++
 		case b == nil:
@@ -289,10 +332,16 @@ func (s *step) removing(row *placementv1.ClusterUpdatingStatus) {
 // as gone only if the API server confirms it, so a caller asks it for those of which its cache knows nothing.
 func Awaited(run placementv1.UpdateRunObject) []string {
 	var names []string
+	for _, action := range unanswered(run.UpdateRunSpec(), run.UpdateRunStatus()) {
+		names = append(names, action.Cluster)
+	}
+	reached := false
 	forEachStage(run.UpdateRunStatus(), func(stage *placementv1.StageUpdatingStatus) {
-		if len(names) > 0 || isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+		if reached {
 			return
 		}
+		before := len(names)
+		defer func() { reached = len(names) > before && !isTrue(stage.Conditions, placementv1.ConditionSucceeded) }()
 		for i := range stage.Clusters {
 			if p := progressOf(&stage.Clusters[i]); p == "" || p == placementv1.ClusterUpdatingStateStarted {
 				names = append(names, stage.Clusters[i].ClusterName)

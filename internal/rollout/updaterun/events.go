@@ -37,7 +37,7 @@ func (w *World) eventsOf(run placementv1.UpdateRunObject, status *placementv1.Up
 	switch {
 	case ended == nil:
 		events = append(events, progress(run, status)...)
-	case ended.Status == metav1.ConditionTrue:
+	case ended.Status == metav1.ConditionTrue, ended.Reason == placementv1.ReasonUpdateRunCancelled:
 		add(normal(ended.Reason, ended.Message), true)
 	default:
 		add(warning(ended.Reason, ended.Message), true)

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // gate is how an approval stands.
@@ -163,21 +164,37 @@ func (s *step) oddity(request placementv1.ApprovalRequestObject, stage string) s
 	case spec.TargetUpdateRun != s.run.GetName() || spec.TargetStage != stage:
 		return fmt.Sprintf("%s exists already and is for stage %q of update run %q: delete it, and this run makes its own", what, spec.TargetStage, spec.TargetUpdateRun)
 	}
-	if !BelongsTo(s.w.Kinds, request, s.run) {
+	switch owner := runOf(s.w.Kinds, request); {
+	case BelongsTo(s.w.Kinds, request, s.run):
+		return ""
+	case owner != "":
 		return what + " is left from an earlier run of this name: delete it, and this run makes its own"
+	default:
+		return what + " was there before this run, and may be meant for another: delete it, and this run makes its own"
 	}
-	return ""
 }
 
-// BelongsTo tells whether a request is for a run and not for another, or an earlier one of its name. One that somebody
-// made in advance belongs to the run that it names.
+// BelongsTo tells whether a request is for a run and not for another, or an earlier one of its name. The requests that a run
+// makes carry its UID. One that somebody else made must be younger than the run: before, nobody could know what they
+// approved. API servers tell the time in seconds, and of one of the same second nothing is certain.
 func BelongsTo(kinds *placement.Kinds, request placementv1.ApprovalRequestObject, run placementv1.UpdateRunObject) bool {
+	if request.ApprovalRequestSpec().TargetUpdateRun != run.GetName() {
+		return false
+	}
+	if owner := runOf(kinds, request); owner != "" {
+		return owner == run.GetUID()
+	}
+	return run.GetCreationTimestamp().Time.Before(request.GetCreationTimestamp().Time)
+}
+
+// runOf is the UID of the run that a request says it was made by; empty where it names none.
+func runOf(kinds *placement.Kinds, request placementv1.ApprovalRequestObject) types.UID {
 	for _, owner := range request.GetOwnerReferences() {
-		if owner.Kind == kinds.UpdateRun && owner.UID != run.GetUID() {
-			return false
+		if owner.Kind == kinds.UpdateRun {
+			return owner.UID
 		}
 	}
-	return request.ApprovalRequestSpec().TargetUpdateRun == run.GetName()
+	return ""
 }
 
 func accepted(request placementv1.ApprovalRequestObject) bool {

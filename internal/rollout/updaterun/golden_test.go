@@ -54,6 +54,12 @@ func TestGolden(t *testing.T) {
 		"several-at-once": playSeveralAtOnce,
 		"unhurried":       playUnhurried,
 		"troubles":        playTroubles,
+		"failures":        playFailures,
+		"too-many":        playTooManyFailures,
+		"deadline-clock":  playDeadlineClock,
+		"skip-and-retry":  playSkipAndRetry,
+		"late-retry":      playLateRetry,
+		"cancel":          playCancel,
 	}
 	for name, play := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,12 +204,15 @@ func playGates(s *sim) {
 	approvalBefore(&s.strategies["gated"].Stages[0])
 	waitAfter(10 * time.Second)(&s.strategies["gated"].Stages[0])
 	approvalAfter(&s.strategies["gated"].Stages[0])
-	s.do("an approval is given before it is asked for", func() {
+	request := func() {
 		s.requests["gated-run-before-all"] = &placementv1.ClusterApprovalRequest{ObjectMeta: s.meta("gated-run-before-all"),
 			Spec: placementv1.ApprovalRequestSpec{TargetUpdateRun: "gated-run", TargetStage: "all"}}
 		s.approve("gated-run-before-all")
-	})
+	}
+	s.do("an approval is given before there is a run of the name", request)
 	s.do("the run is created", func() { s.create("gated-run", "gated", "0", run) })
+	s.do("the approval is given again in the second in which the run was made", request)
+	s.do("and once more a second later", func() { s.now = s.now.Add(time.Second); request() })
 	s.do("all are available, a quarter of a second after a full one", func() {
 		s.now = s.now.Add(250 * time.Millisecond)
 		s.available("member1")

@@ -37,11 +37,14 @@ type history struct {
 	// took are the runs that took the placement over, and overtaken, by name, those that had not started when a newer one did.
 	took      map[string]bool
 	overtaken map[string]string
+	// clock is, by run, cluster and retry, how long the deadline's clock ran since the cluster was started.
+	clock map[string]time.Duration
 }
 
 func watchHistory(s *sim, fail func(string, ...any)) *history {
 	h := &history{sim: s, fail: fail, finished: map[string]bool{}, opened: map[string]bool{}, recorded: map[string]bool{}, accepted: map[string]bool{},
-		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}, took: map[string]bool{}, overtaken: map[string]string{}}
+		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}, took: map[string]bool{}, overtaken: map[string]string{},
+		clock: map[string]time.Duration{}}
 	s.watch = h.look
 	return h
 }
@@ -67,6 +70,32 @@ func (h *history) movedBy(r *placementv1.ClusterStagedUpdateRun, cluster string)
 	b := h.bindings[cluster]
 	return b != nil && b.Annotations[placementv1.AnnotationUpdateRunUID] == string(r.UID) && b.Spec.State == placementv1.BindingStateBound &&
 		b.Spec.ResourceSnapshotName == testPlacement+"-"+r.Status.ResourceSnapshotIndexUsed+"-snapshot"
+}
+
+// inFlight tells whether a run has a cluster in flight: it moved it, in the retry that is recorded, and it is neither
+// available nor recorded as given up.
+func (h *history) inFlight(r *placementv1.ClusterStagedUpdateRun, row *placementv1.ClusterUpdatingStatus) bool {
+	switch progressOf(row) {
+	case placementv1.ClusterUpdatingStateFailed, placementv1.ClusterUpdatingStateSkipped:
+		return false
+	default:
+		return h.movedBy(r, row.ClusterName) && h.bindings[row.ClusterName].Annotations[placementv1.AnnotationUpdateRetry] == retryOf(row) &&
+			h.present(row.ClusterName) && !h.finished[r.Name+"/"+row.ClusterName]
+	}
+}
+
+// tick lets time pass, and the clocks of deadlines that are not recorded as standing still.
+func (h *history) tick(d time.Duration) {
+	h.now = h.now.Add(d)
+	for _, r := range h.runs {
+		for i := range r.Status.StagesStatus {
+			for j := range r.Status.StagesStatus[i].Clusters {
+				if row := &r.Status.StagesStatus[i].Clusters[j]; row.HeldSince == nil && h.inFlight(r, row) {
+					h.clock[r.Name+"/"+row.ClusterName+"/"+retryOf(row)] += d
+				}
+			}
+		}
+	}
 }
 
 func (h *history) present(cluster string) bool {
@@ -99,7 +128,10 @@ func (h *history) look(what string) {
 
 // checkStart checks the start of one cluster.
 func (h *history) checkStart(r *placementv1.ClusterStagedUpdateRun, cluster string) {
-	key := r.Name + "/" + cluster + "/" + string(h.bindings[cluster].UID)
+	key := r.Name + "/" + cluster + "/" + string(h.bindings[cluster].UID) + "/" + h.bindings[cluster].Annotations[placementv1.AnnotationUpdateRetry]
+	if row, _ := rowOf(&r.Status, cluster); row != nil && progressOf(row) != "" {
+		h.fail("run %s started %s, which is recorded as %s", r.Name, cluster, progressOf(row))
+	}
 	if h.started[key] {
 		h.fail("run %s started %s twice", r.Name, cluster)
 	}
@@ -128,10 +160,13 @@ func (h *history) checkStart(r *placementv1.ClusterStagedUpdateRun, cluster stri
 		}
 		if mine {
 			inFlight := 0
-			for _, c := range stage.Clusters {
-				if h.movedBy(r, c.ClusterName) && h.present(c.ClusterName) && !h.finished[r.Name+"/"+c.ClusterName] {
+			for j := range stage.Clusters {
+				if h.inFlight(r, &stage.Clusters[j]) {
 					inFlight++
 				}
+			}
+			if failed, most := len(failedIn(stage)), maxFailures(config, len(stage.Clusters)); failed > most {
+				h.fail("run %s started %s when %d clusters of stage %s had failed and %d may", r.Name, cluster, failed, stage.StageName, most)
 			}
 			if limit := concurrency(config.MaxConcurrency, len(stage.Clusters)); inFlight > limit {
 				h.fail("S1: run %s has %d clusters of stage %s in flight, %d are allowed", r.Name, inFlight, stage.StageName, limit)
@@ -177,10 +212,13 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 		h.fail("the status of run %s has %d bytes", r.Name, size)
 	}
 	for cluster := range h.bindings {
-		if conditionOf(r.Status.Conditions, placementv1.ConditionProgressing) == "False/"+placementv1.ReasonUpdateRunStopped &&
-			h.movedBy(r, cluster) && h.present(cluster) && !h.finished[r.Name+"/"+cluster] {
+		if row, _ := rowOf(&r.Status, cluster); row != nil &&
+			conditionOf(r.Status.Conditions, placementv1.ConditionProgressing) == "False/"+placementv1.ReasonUpdateRunStopped && h.inFlight(r, row) {
 			h.fail("run %s says that it is stopped, and %s is in flight", r.Name, cluster)
 		}
+	}
+	if got, want := len(r.Status.ClusterActions), len(r.Spec.ClusterActions); got > want {
+		h.fail("run %s has answered %d actions of %d", r.Name, got, want)
 	}
 	for i := range r.Status.StagesStatus {
 		stage := &r.Status.StagesStatus[i]
@@ -198,6 +236,11 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 				h.updated[r.Name+"/"+stage.StageName] = h.now
 			}
 			h.recorded[key] = succeeded
+			h.checkDeadline(r, i, row)
+		}
+		config := &r.Status.StagedUpdateStrategySnapshot.Stages[i]
+		if failed, most := len(failedIn(stage)), maxFailures(config, len(stage.Clusters)); failed > most && !Finished(&r.Status) {
+			h.fail("run %s goes on with %d clusters of stage %s that have failed, %d may", r.Name, failed, stage.StageName, most)
 		}
 		for when, tasks := range map[string][]placementv1.StageTaskStatus{"before": stage.BeforeStageTaskStatus, "after": stage.AfterStageTaskStatus} {
 			for _, task := range tasks {
@@ -208,6 +251,19 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 		}
 		h.checkWait(r, i)
 	}
+}
+
+// checkDeadline checks that no cluster has failed before its time.
+func (h *history) checkDeadline(r *placementv1.ClusterStagedUpdateRun, i int, row *placementv1.ClusterUpdatingStatus) {
+	c := meta.FindStatusCondition(row.Conditions, placementv1.ConditionSucceeded)
+	key := r.Name + "/" + row.ClusterName + "/" + retryOf(row)
+	if c == nil || c.Status != metav1.ConditionFalse || !strings.HasPrefix(c.Message, "Failed: ") || h.clock[key] < 0 {
+		return
+	}
+	if long := deadlineOf(&r.Status.StagedUpdateStrategySnapshot.Stages[i]); h.clock[key] < long {
+		h.fail("run %s: %s has failed after %s and not %s", r.Name, row.ClusterName, h.clock[key], long)
+	}
+	h.clock[key] = -1 << 62 // judged
 }
 
 // checkWait checks that no wait ended early.
@@ -251,6 +307,10 @@ func randomFleet(t *rapid.T, tb testing.TB) *sim {
 	var configs []placementv1.StageConfig
 	for i := range stages {
 		c := environment(fmt.Sprintf("stage%d", i), atMost(rapid.SampledFrom([]string{"1", "2", "50%", "100%"}).Draw(t, "limit")))
+		mayFail(rapid.SampledFrom([]string{"0", "0", "1", "50%"}).Draw(t, "failures"))(&c)
+		if rapid.Bool().Draw(t, "has deadline") {
+			within(time.Duration(rapid.IntRange(1, 120).Draw(t, "deadline")) * time.Second)(&c)
+		}
 		if rapid.Bool().Draw(t, "before") {
 			approvalBefore(&c)
 		}
@@ -285,7 +345,8 @@ type action struct {
 func randomAction(t *rapid.T, s *sim) action {
 	return action{
 		kind: rapid.SampledFrom([]string{"available", "available", "available", "refuse", "applying", "stop", "run", "run", "approve", "approve",
-			"approve wrongly", "delete request", "tick", "tick", "leave", "leaving", "rejoin", "new run", "relabel", "nothing"}).Draw(t, "action"),
+			"approve wrongly", "delete request", "tick", "tick", "leave", "leaving", "rejoin", "new run", "relabel", "nothing",
+			"pause", "skip", "retry", "retry", "retry failed", "cancel"}).Draw(t, "action"),
 		cluster: rapid.SampledFrom(slices.Sorted(maps.Keys(s.bindings))).Draw(t, "cluster"),
 		run:     rapid.SampledFrom(slices.Sorted(maps.Keys(s.runs))).Draw(t, "run"),
 		index:   rapid.SampledFrom([]string{"", "0", "1"}).Draw(t, "index"),
@@ -318,7 +379,23 @@ func (h *history) happen(a action) {
 			h.setState(a.run, stop)
 		}
 	case "run":
-		h.setState(a.run, run)
+		if h.runs[a.run].Spec.Cancel == nil {
+			h.setState(a.run, run)
+		}
+	case "pause":
+		if inFlight {
+			h.pause(a.cluster)
+		}
+	case "skip":
+		h.skip(a.run, a.cluster)
+	case "retry":
+		h.retry(a.run, a.cluster)
+	case "retry failed":
+		h.retryFailed(h.runs[a.run])
+	case "cancel":
+		if a.index == "0" { // seldom, as it ends the story
+			h.cancel(a.run)
+		}
 	case "approve", "approve wrongly":
 		for _, name := range slices.Sorted(maps.Keys(h.requests)) {
 			if !isTrue(h.requests[name].Status.Conditions, placementv1.ConditionApproved) {
@@ -334,7 +411,7 @@ func (h *history) happen(a action) {
 			}
 		}
 	case "tick":
-		h.now = h.now.Add(a.delay)
+		h.tick(a.delay)
 	case "leave":
 		h.leave(a.cluster)
 	case "leaving":
@@ -355,6 +432,15 @@ func (h *history) happen(a action) {
 	h.observe()
 }
 
+// retryFailed has all clusters of a run retried that have failed.
+func (h *history) retryFailed(r *placementv1.ClusterStagedUpdateRun) {
+	for i := range r.Status.StagesStatus {
+		for _, name := range failedIn(&r.Status.StagesStatus[i]) {
+			h.retry(r.Name, name)
+		}
+	}
+}
+
 // react lets the controller work; it crashes once on the way, or a write fails, if the action says so.
 func (h *history) react(a action) {
 	h.writesLeft, h.untilFailure = a.crash, a.fail
@@ -366,8 +452,12 @@ func (h *history) react(a action) {
 func (h *history) finish() {
 	for range 200 {
 		for name, r := range h.runs {
-			if r.Status.StartedTime != nil || r.Spec.State == stop {
+			if (r.Status.StartedTime != nil || r.Spec.State == stop) && r.Spec.Cancel == nil {
 				h.setState(name, run)
+			}
+			if isFalse(r.Status.Conditions, placementv1.ConditionSucceeded) && resumable(&r.Status) &&
+				lastStarted(h.world().Runs).GetName() == name {
+				h.retryFailed(r)
 			}
 		}
 		for cluster, b := range h.bindings {
@@ -381,7 +471,7 @@ func (h *history) finish() {
 		for _, name := range slices.Sorted(maps.Keys(h.requests)) {
 			h.approveAny(name, 1)
 		}
-		h.now = h.now.Add(2 * time.Minute)
+		h.tick(2 * time.Minute)
 		h.observe()
 		h.settle()
 	}
@@ -422,7 +512,7 @@ func TestInvariants(t *testing.T) {
 			rt.Errorf("run %s does not end:\n%s", name, tail(s.log.String(), 80))
 		}
 		last := lastStarted(s.world().Runs)
-		if last != nil && active == 0 && !isTrue(last.UpdateRunStatus().Conditions, placementv1.ConditionSucceeded) {
+		if last != nil && active == 0 && last.UpdateRunSpec().Cancel == nil && !isTrue(last.UpdateRunStatus().Conditions, placementv1.ConditionSucceeded) {
 			rt.Errorf("the last run, %s, has not succeeded:\n%s", last.GetName(), tail(s.log.String(), 80))
 		}
 	})
@@ -570,8 +660,5 @@ func TestMessagesAreClipped(t *testing.T) {
 	got := meta.FindStatusCondition(rows[0].Conditions, placementv1.ConditionSucceeded).Message
 	if !utf8.ValidString(got) || len(got) > longestMessage || len(got) < longestMessage-4 || !strings.HasSuffix(got, "…") {
 		t.Errorf("the message has %d bytes and ends in %q", len(got), got[max(0, len(got)-10):])
-	}
-	if got := clipped("short"); got != "short" {
-		t.Errorf("a short message becomes %q", got)
 	}
 }

@@ -16,6 +16,7 @@ const (
 	messageStageBefore     = "Not all before-stage tasks are completed, waiting for approval"
 	messageStageAfter      = "All clusters in the stage are updated, waiting for after-stage tasks to complete"
 	messageStageUpdated    = "All clusters in the stage are updated and after-stage tasks are completed"
+	messageStageUpdatedBut = "All clusters in the stage are updated but for those that failed, and after-stage tasks are completed"
 	messageStageSucceeded  = "Stage update completed successfully"
 	messageStageSkipped    = "Stage skipped because it has no clusters"
 	messageStageStopping   = "Waiting for the updating clusters to finish, no other cluster is started"

@@ -2,7 +2,6 @@ package updaterun
 
 import (
 	"time"
-	"unicode/utf8"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -95,19 +94,6 @@ func (w *World) stampFor(run placementv1.UpdateRunObject) stamp {
 // status of which one message is longer than 32 KB. A kilobyte is more than a person reads.
 const longestMessage = 1 << 10
 
-// clipped is a message of at most longestMessage bytes. It is cut between two characters.
-func clipped(message string) string {
-	const more = "…"
-	if len(message) <= longestMessage {
-		return message
-	}
-	end := longestMessage - len(more)
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + more
-}
-
 // set sets a condition. Its transition time changes with its status alone.
 func (s stamp) set(conditions *[]metav1.Condition, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	s.setAt(conditions, conditionType, status, reason, message, s.now)
@@ -118,7 +104,7 @@ func (s stamp) setAt(conditions *[]metav1.Condition, conditionType string, statu
 		Type:               conditionType,
 		Status:             status,
 		Reason:             reason,
-		Message:            clipped(message),
+		Message:            placement.Cut(message, longestMessage),
 		ObservedGeneration: s.generation,
 		LastTransitionTime: since,
 	})

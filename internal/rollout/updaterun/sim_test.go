@@ -150,6 +150,30 @@ func (s *sim) setState(name string, state placementv1.UpdateRunState) {
 	}
 }
 
+// act has somebody ask a run something about a cluster.
+func (s *sim) act(name string, action placementv1.ClusterActionType, cluster string) {
+	run := s.runs[name]
+	run.Spec.ClusterActions = append(run.Spec.ClusterActions, placementv1.ClusterAction{Cluster: cluster, Action: action, RequestedBy: "alice", Reason: "known"})
+	run.Generation++
+}
+
+func (s *sim) skip(name, cluster string)  { s.act(name, placementv1.ClusterActionSkip, cluster) }
+func (s *sim) retry(name, cluster string) { s.act(name, placementv1.ClusterActionRetry, cluster) }
+
+// cancel has somebody cancel a run.
+func (s *sim) cancel(name string) {
+	if run := s.runs[name]; run.Spec.Cancel == nil {
+		run.Spec.Cancel, run.Generation = &placementv1.RunCancellation{RequestedBy: "bob", Reason: "wrong image"}, run.Generation+1
+	}
+}
+
+// pause has a member answer that somebody has paused what it was given.
+func (s *sim) pause(cluster string) {
+	s.answer(cluster, metav1.ConditionTrue, placementv1.ReasonAllWorkHaveBeenApplied, metav1.ConditionFalse)
+	s.bindings[cluster].Status.FailedPlacements = []placementv1.FailedResourcePlacement{{Condition: metav1.Condition{
+		Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: placementv1.ReasonManifestPaused}}}
+}
+
 func (s *sim) approve(name string) {
 	r := s.requests[name]
 	if r == nil {
@@ -176,6 +200,7 @@ func (s *sim) applying(cluster string) {
 
 func (s *sim) answer(cluster string, applied metav1.ConditionStatus, reason string, available metav1.ConditionStatus) {
 	b := s.bindings[cluster]
+	b.Status.FailedPlacements = nil
 	b.Status.Conditions = []metav1.Condition{
 		{Type: placementv1.ConditionWorkSynchronized, Status: metav1.ConditionTrue, ObservedGeneration: b.Generation, Reason: placementv1.ReasonAllWorkSynced},
 		{Type: placementv1.ConditionApplied, Status: applied, ObservedGeneration: b.Generation, Reason: reason},
@@ -419,6 +444,9 @@ func (s *sim) show(run *placementv1.ClusterStagedUpdateRun) {
 		}
 		return strings.Join(out, " ")
 	}
+	for _, a := range run.Status.ClusterActions {
+		lines = append(lines, fmt.Sprintf("%s of %s by %s (%s): %s%s", a.Action, a.Cluster, a.RequestedBy, a.Reason, a.Result, strings.TrimSuffix(": "+a.Message, ": ")))
+	}
 	for _, c := range run.Status.Conditions {
 		lines = append(lines, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
 	}
@@ -434,6 +462,9 @@ func (s *sim) show(run *placementv1.ClusterStagedUpdateRun) {
 			}
 		}
 		for _, c := range stage.Clusters {
+			if c.HeldSince != nil {
+				lines = append(lines, fmt.Sprintf("cluster %s: the deadline's clock stands still since %s", c.ClusterName, c.HeldSince.UTC().Format("15:04:05")))
+			}
 			if len(c.Conditions) > 0 {
 				last := c.Conditions[len(c.Conditions)-1]
 				lines = append(lines, fmt.Sprintf("cluster %s: %s: %s", c.ClusterName, conditions(c.Conditions), last.Message))
@@ -478,6 +509,14 @@ func sortedBy(key string) func(*placementv1.StageConfig) {
 
 func atMost(limit string) func(*placementv1.StageConfig) {
 	return func(c *placementv1.StageConfig) { c.MaxConcurrency = ptr.To(intstr.Parse(limit)) }
+}
+
+func mayFail(most string) func(*placementv1.StageConfig) {
+	return func(c *placementv1.StageConfig) { c.MaxFailures = ptr.To(intstr.Parse(most)) }
+}
+
+func within(d time.Duration) func(*placementv1.StageConfig) {
+	return func(c *placementv1.StageConfig) { c.ProgressDeadline = &metav1.Duration{Duration: d} }
 }
 
 func approvalBefore(c *placementv1.StageConfig) {

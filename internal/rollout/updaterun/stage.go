@@ -2,6 +2,7 @@ package updaterun
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,12 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 	if mayStart && gate.recorded {
 		limit = concurrency(config.MaxConcurrency, len(stage.Clusters))
 	}
-	tally := s.clusters(stage, mayStart, limit)
+	tally := s.clusters(config, stage, mayStart, limit)
 	if s.failure != "" {
+		return false
+	}
+	if tally.tooMany(config, stage) {
+		s.tooMany(config, stage, tally)
 		return false
 	}
 	if !tally.finished() {
@@ -52,6 +57,12 @@ func (s *step) begin(stage *placementv1.StageUpdatingStatus) {
 
 // moving says of a stage whose clusters are not done how far it is.
 func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
+	if len(t.inFlight) == 0 && s.unrecorded {
+		// What lets others be started was decided in this very pass, and is recorded first.
+		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": stage "+stage.StageName+" goes on")
+		s.note("stage %s goes on when what was decided is recorded", stage.StageName)
+		return
+	}
 	if len(t.inFlight) == 0 {
 		// What lets the stage begin was decided in this very pass, and is recorded first.
 		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": stage "+stage.StageName+" begins")
@@ -65,8 +76,16 @@ func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 		return
 	}
 	s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing,
-		fmt.Sprintf("%s: %d of %s in stage %s done, waiting for %s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
-			some(s.withTrouble(t.inFlight))))
+		fmt.Sprintf("%s: %d of %s in stage %s done%s, waiting for %s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
+			failedToo(t.failed), some(s.withTrouble(t.inFlight))))
+}
+
+// failedToo says, in the middle of a message, which clusters have failed.
+func failedToo(failed []string) string {
+	if len(failed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d failed (%s)", len(failed), some(failed))
 }
 
 // failingIn names the clusters of a stage that fail, and says of which kind their trouble is and where to look.
@@ -118,10 +137,83 @@ func (s *step) afterClusters(config *placementv1.StageConfig, stage *placementv1
 			succeeded += "; its tasks are completed"
 		}
 	}
+	if failed := failedIn(stage); len(failed) > 0 {
+		progressing, succeeded = messageStageUpdatedBut, "Stage update completed"
+		succeeded += fmt.Sprintf(" with %s failed, no more than its maxFailures %s allows: %s", clusters(len(failed)), config.MaxFailures.String(), some(failed))
+	}
 	s.finish(stage, reason, progressing, succeeded)
 	s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": stage "+stage.StageName+" is done")
 	s.note("stage %s is done", stage.StageName)
 	return true
+}
+
+// failedIn are the clusters of a stage that have failed.
+func failedIn(stage *placementv1.StageUpdatingStatus) (names []string) {
+	for i := range stage.Clusters {
+		if progressOf(&stage.Clusters[i]) == placementv1.ClusterUpdatingStateFailed {
+			names = append(names, stage.Clusters[i].ClusterName)
+		}
+	}
+	return names
+}
+
+// again looks at the clusters that somebody had started again in a stage that is done. The stage stays done, and the run does
+// not wait for them before it ends.
+func (s *step) again(i int) {
+	config, stage := &s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i]
+	undone := func(row placementv1.ClusterUpdatingStatus) bool {
+		p := progressOf(&row)
+		return p == "" || p == placementv1.ClusterUpdatingStateStarted
+	}
+	if !slices.ContainsFunc(stage.Clusters, undone) {
+		if counts := countsOf(stage); stage.ClusterCounts != nil && *counts != *stage.ClusterCounts {
+			stage.ClusterCounts = counts // somebody skipped one that had failed
+		}
+		return
+	}
+	limit := concurrency(config.MaxConcurrency, len(stage.Clusters))
+	if s.stopping {
+		limit = 0
+	}
+	t := s.clusters(config, stage, true, limit)
+	s.late.inFlight = append(s.late.inFlight, t.inFlight...)
+	s.late.waiting += t.waiting
+	if len(t.failing) > 0 {
+		s.note("%s, started again in stage %s, cannot go on", some(t.failing), stage.StageName)
+	}
+}
+
+// countsOf counts the clusters of a stage of which none is in flight.
+func countsOf(stage *placementv1.StageUpdatingStatus) *placementv1.StageClusterCounts {
+	var t tally
+	for i := range stage.Clusters {
+		switch progressOf(&stage.Clusters[i]) {
+		case placementv1.ClusterUpdatingStateSucceeded:
+			t.succeeded++
+		case placementv1.ClusterUpdatingStateSkipped:
+			t.skipped++
+		case placementv1.ClusterUpdatingStateFailed:
+			t.failed = append(t.failed, stage.Clusters[i].ClusterName)
+		case placementv1.ClusterUpdatingStateStarted:
+		}
+	}
+	return t.counts(len(stage.Clusters))
+}
+
+// waitForLate says, once all stages are done, that clusters are not that were started again.
+func (s *step) waitForLate() {
+	names := some(s.withTrouble(s.late.inFlight))
+	switch {
+	case len(s.late.inFlight) == 0 && s.stopping:
+		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunStopped, messageStopped)
+	case s.stopping:
+		s.progressing(metav1.ConditionUnknown, placementv1.ReasonUpdateRunStopping, "The update run is stopping, waiting for "+names+" to finish updating")
+	case len(s.late.inFlight) == 0:
+		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": clusters are started again")
+	default:
+		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing,
+			messageProgress+": all stages are done, waiting for clusters that were started again: "+names)
+	}
 }
 
 // finish records a stage as done.
@@ -135,8 +227,12 @@ func (s *step) finish(stage *placementv1.StageUpdatingStatus, reason, progressin
 // stopStage lets what is in flight finish. Gates are looked at all the same: a wait runs on, and an approval counts.
 func (s *step) stopStage(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus) {
 	gate := s.beforeGate(stage)
-	tally := s.clusters(stage, gate.open && stage.StartTime != nil, 0)
+	tally := s.clusters(config, stage, gate.open && stage.StartTime != nil, 0)
 	if s.failure != "" {
+		return
+	}
+	if tally.tooMany(config, stage) {
+		s.tooMany(config, stage, tally)
 		return
 	}
 	if tally.finished() && stage.StartTime != nil {
@@ -147,6 +243,7 @@ func (s *step) stopStage(config *placementv1.StageConfig, stage *placementv1.Sta
 
 // stopped says how far stopping is.
 func (s *step) stopped(stage *placementv1.StageUpdatingStatus, t tally, todo string) {
+	t.inFlight = append(t.inFlight, s.late.inFlight...)
 	if len(t.inFlight) == 0 {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingStopped, messageStageStopped)
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunStopped, messageStopped)

@@ -28,6 +28,12 @@ type step struct {
 	result   Result
 	// skipped are the clusters that were given up in this pass, with the reason.
 	skipped []string
+	// unrecorded tells that something was decided in this pass that lets other clusters be started, once it is recorded.
+	unrecorded bool
+	// late are the clusters that were started again in stages that are done.
+	late tally
+	// told is what is to be told besides what the status tells.
+	told []Event
 	// failure says why the run cannot go on.
 	failure string
 }
@@ -60,6 +66,13 @@ func (w *World) step(run placementv1.UpdateRunObject) Result {
 		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(w.Placement.GetUID()) {
 			s.bindings[b.BindingSpec().TargetCluster] = b
 		}
+	}
+	accepted := s.heed()
+	if Finished(s.status) {
+		if !accepted {
+			return s.done() // nothing that was asked for changes how it ended
+		}
+		s.reopen()
 	}
 	s.advance()
 	if s.failure != "" {
@@ -113,6 +126,9 @@ func (s *step) advance() {
 	allRecorded := true
 	for i := range s.status.StagesStatus {
 		if isTrue(s.recorded.StagesStatus[i].Conditions, placementv1.ConditionSucceeded) {
+			if s.again(i); s.failure != "" {
+				return
+			}
 			continue
 		}
 		if !s.stage(i, allRecorded) || s.failure != "" {
@@ -120,8 +136,13 @@ func (s *step) advance() {
 		}
 		allRecorded = false
 	}
-	if s.deletionStage(allRecorded) {
+	if !isTrue(s.recorded.DeletionStageStatus.Conditions, placementv1.ConditionSucceeded) && !s.deletionStage(allRecorded) {
+		return
+	}
+	if s.late.finished() {
 		s.succeed()
+	} else {
+		s.waitForLate()
 	}
 }
 
@@ -134,6 +155,7 @@ func (s *step) done() Result {
 	if len(s.skipped) > 0 {
 		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)))
 	}
+	s.result.Events = append(s.result.Events, s.told...)
 	return s.result
 }
 
@@ -141,6 +163,9 @@ func (s *step) done() Result {
 func (s *step) note(format string, args ...any) {
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }
+
+// tell tells something that has happened, once it is recorded.
+func (s *step) tell(e Event) { s.told = append(s.told, e) }
 
 // wakeAt asks for another pass at a time.
 func (s *step) wakeAt(at time.Time) {
@@ -157,14 +182,18 @@ func (s *step) progressing(status metav1.ConditionStatus, reason, message string
 // succeed ends the run well.
 func (s *step) succeed() {
 	message := messageSucceeded
-	var skipped []string
+	var skipped, failed []string
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
+		failed = append(failed, failedIn(stage)...)
 		for i := range stage.Clusters {
 			if row := &stage.Clusters[i]; progressOf(row) == placementv1.ClusterUpdatingStateSkipped {
 				skipped = append(skipped, row.ClusterName)
 			}
 		}
 	})
+	if len(failed) > 0 {
+		message = fmt.Sprintf("%s; %s failed, no more than maxFailures allows: %s", messageCompleted, clusters(len(failed)), some(failed))
+	}
 	if len(skipped) > 0 {
 		message += fmt.Sprintf("; %d skipped: %s", len(skipped), some(skipped))
 	}
@@ -173,11 +202,28 @@ func (s *step) succeed() {
 	s.note("ends: all stages are done")
 }
 
-// fail ends the run for good. What its clusters have, they keep; its open approval requests are closed.
+// fail ends the run for good, as it cannot go on.
 func (s *step) fail(why string) Result {
+	s.end(messageAborted+": "+why, why, placementv1.ReasonUpdateRunFailed, placementv1.ReasonStageUpdatingFailed)
+	s.note("ends failed: %s", why)
+	return s.done()
+}
+
+// cancelled ends a run for good, as somebody wants it to.
+func (w *World) cancelled(run placementv1.UpdateRunObject) Result {
+	s, cancel := newStep(w, run), run.UpdateRunSpec().Cancel
+	why := "cancelled " + by(cancel.RequestedBy, cancel.Reason)
+	s.end("The update run was "+why, why, placementv1.ReasonUpdateRunCancelled, placementv1.ReasonStageUpdatingCancelled)
+	s.status.Cancelled = &placementv1.RunCancellationStatus{RequestedBy: cancel.RequestedBy, Reason: cancel.Reason, Time: s.now}
+	s.note("ends: %s", why)
+	return s.done()
+}
+
+// end ends the run for good. What its clusters have, they keep; its open approval requests are closed.
+func (s *step) end(message, why, runReason, stageReason string) {
 	s.status = s.w.latest(s.run).DeepCopy()
 	s.refresh(s.status)
-	s.result, s.skipped = Result{Run: s.run}, nil
+	s.result, s.skipped, s.told = Result{Run: s.run}, nil, nil
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
 		if isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
 			return
@@ -188,15 +234,14 @@ func (s *step) fail(why string) Result {
 		}
 		for i := range stage.Clusters {
 			if c := &stage.Clusters[i]; progressOf(c) == placementv1.ClusterUpdatingStateStarted {
+				c.State, c.HeldSince, c.HeldSeconds = "", nil, 0
 				s.set(&c.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonClusterUpdatingFailed,
 					"The run ended before the cluster was done: "+why)
 			}
 		}
-		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, messageStageAborted)
-		s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageUpdatingFailed, why)
+		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, stageReason, messageStageAborted)
+		s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, stageReason, why)
 	})
-	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted+": "+why)
-	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, why)
-	s.note("ends failed: %s", why)
-	return s.done()
+	s.progressing(metav1.ConditionFalse, runReason, message)
+	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, runReason, why)
 }

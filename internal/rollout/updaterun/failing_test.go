@@ -1,0 +1,149 @@
+package updaterun
+
+import (
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// allAtOnce is a stage of all clusters.
+func allAtOnce(with ...func(*placementv1.StageConfig)) placementv1.StageConfig {
+	c := placementv1.StageConfig{Name: "all", LabelSelector: &metav1.LabelSelector{}}
+	for _, f := range with {
+		f(&c)
+	}
+	return c
+}
+
+// playFailures has one cluster fail that may: the others go on, one after the other.
+func playFailures(s *sim) {
+	s.strategy("lenient", allAtOnce(mayFail("34%"), within(time.Minute)))
+	s.do("a run is created", func() { s.create("example-run", "lenient", "0", run) })
+	s.do("member1 refuses", func() { s.refuse("member1") })
+	s.wait(time.Minute)
+	s.wait(time.Second)
+	s.do("member1 heals, which is too late", func() { s.available("member1") })
+	s.do("member2 is available in time", func() { s.available("member2") })
+	s.do("member3 is available in time", func() { s.available("member3") })
+}
+
+// playTooManyFailures has more clusters fail than may: the run ends, and goes on when it is told how.
+func playTooManyFailures(s *sim) {
+	s.strategy("strict", allAtOnce(atMost("100%"), within(time.Minute)))
+	s.do("a run is created", func() { s.create("example-run", "strict", "0", run) })
+	s.do("member1 is not heard of, and member2 is available", func() {
+		s.members["member1"].Disconnected = "no sign of life from its agent since 03:00:00Z"
+		s.available("member2")
+	})
+	s.do("member3 is paused, half a minute later", func() { s.now = s.now.Add(30 * time.Second); s.pause("member3") })
+	s.wait(31 * time.Second)
+	s.do("somebody asks for a cluster that the run does not know, and for one that is done", func() {
+		s.skip("example-run", "member9")
+		s.retry("example-run", "member2")
+	})
+	s.do("somebody retries member1, an hour later", func() { s.now = s.now.Add(time.Hour); s.retry("example-run", "member1") })
+	s.do("member3 is not paused any more", func() { s.applying("member3") })
+	s.wait(30 * time.Second)
+	s.wait(time.Second)
+	s.do("somebody skips member3", func() { s.skip("example-run", "member3") })
+	s.do("member1 is available", func() { s.available("member1") })
+}
+
+// playDeadlineClock stops the run, and pauses what it was given, for longer than its deadline.
+func playDeadlineClock(s *sim) {
+	s.strategy("strict", allAtOnce(within(time.Minute)))
+	s.do("a run is created", func() { s.create("example-run", "strict", "0", run) })
+	s.do("it is stopped half a minute later", func() { s.now = s.now.Add(30 * time.Second); s.setState("example-run", stop) })
+	s.do("member1 is paused, an hour later", func() { s.now = s.now.Add(time.Hour); s.pause("member1") })
+	s.do("the run is set to Run, an hour later", func() { s.now = s.now.Add(time.Hour); s.setState("example-run", run) })
+	s.do("member1 goes on, an hour later", func() { s.now = s.now.Add(time.Hour); s.applying("member1") })
+	s.wait(30 * time.Second)
+	s.wait(time.Second)
+}
+
+// playSkipAndRetry skips clusters at every point, and has one updated all the same.
+func playSkipAndRetry(s *sim) {
+	s.snapshots = 2
+	s.strategy("careful", environment("staging", waitAfter(time.Minute)), environment("canary", sortedBy("order"), atMost("1")))
+	s.do("a run is created and told at once to skip member3", func() { s.create("example-run", "careful", "0", run); s.skip("example-run", "member3") })
+	s.do("member2 refuses", func() { s.refuse("member2") })
+	s.do("somebody retries it, which goes on anyway", func() { s.retry("example-run", "member2") })
+	s.do("somebody skips it", func() { s.skip("example-run", "member2") })
+	s.do("somebody skips it again, and retries one that was not started", func() { s.skip("example-run", "member2"); s.retry("example-run", "member1") })
+	s.do("somebody retries member2, half a minute later", func() { s.now = s.now.Add(30 * time.Second); s.retry("example-run", "member2") })
+	s.do("member2 is available", func() { s.available("member2") })
+	s.wait(59 * time.Second)
+	s.wait(time.Second)
+	s.do("member1 is available", func() { s.available("member1") })
+	s.do("somebody skips member3 once more when the run is over", func() { s.skip("example-run", "member3") })
+	s.do("somebody retries member3, though another snapshot was taken meanwhile", func() { s.retry("example-run", "member3") })
+	s.do("member3 is available", func() { s.available("member3") })
+	s.do("another run is created", func() { s.create("second", "careful", "1", run) })
+	s.do("somebody retries a cluster of the first", func() { s.retry("example-run", "member3") })
+}
+
+// playLateRetry retries clusters of a stage that is done.
+func playLateRetry(s *sim) {
+	s.strategy("lenient", environment("canary", atMost("2"), mayFail("1"), within(time.Minute)), environment("staging", approvalBefore))
+	s.do("a run is created, and member1 is available", func() { s.create("example-run", "lenient", "0", run); s.settle(); s.available("member1") })
+	s.wait(61 * time.Second)
+	s.do("somebody retries member3", func() { s.retry("example-run", "member3") })
+	s.do("the run is stopped", func() { s.setState("example-run", stop) })
+	s.do("the run goes on, and is approved", func() { s.setState("example-run", run); s.approve("example-run-before-staging") })
+	s.do("member2 is available", func() { s.available("member2") })
+	s.do("the run is stopped", func() { s.setState("example-run", stop) })
+	s.do("member3 is available", func() { s.available("member3") })
+	s.do("the run goes on", func() { s.setState("example-run", run) })
+}
+
+// playCancel cancels runs.
+func playCancel(s *sim) {
+	s.do("a run is created", func() { s.create("example-run", "example", "0", run) })
+	s.do("somebody cancels it", func() { s.cancel("example-run") })
+	s.do("member2 is available", func() { s.available("member2") })
+	s.do("somebody retries member2", func() { s.retry("example-run", "member2") })
+	s.do("a parked run is cancelled", func() { s.create("parked", "example", "0", initialize); s.settle(); s.cancel("parked") })
+	s.do("a run that is not planned is cancelled, and one is created", func() {
+		s.create("unplanned", "missing", "0", run)
+		s.settle()
+		s.cancel("unplanned")
+		s.create("another", "example", "0", run)
+	})
+	s.wait(time.Minute)
+	s.do("it is cancelled while it waits for an approval", func() { s.cancel("another") })
+}
+
+func TestFailuresAllowed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		limit    *intstr.IntOrString
+		clusters int
+		want     int
+		deadline time.Duration
+	}{
+		"none said":            {clusters: 10},
+		"none":                 {limit: ptr.To(intstr.FromInt32(0)), clusters: 10},
+		"none in percent":      {limit: ptr.To(intstr.FromString("0%")), clusters: 10},
+		"a number":             {limit: ptr.To(intstr.FromInt32(3)), clusters: 2, want: 3, deadline: defaultDeadline},
+		"rounded down":         {limit: ptr.To(intstr.FromString("19%")), clusters: 10, want: 1, deadline: defaultDeadline},
+		"rounded down to 0":    {limit: ptr.To(intstr.FromString("9%")), clusters: 10, deadline: defaultDeadline},
+		"all":                  {limit: ptr.To(intstr.FromString("100%")), clusters: 10, want: 10, deadline: defaultDeadline},
+		"what the API refuses": {limit: ptr.To(intstr.FromString("some")), clusters: 10, deadline: defaultDeadline},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := &placementv1.StageConfig{MaxFailures: tc.limit}
+			if got := maxFailures(config, tc.clusters); got != tc.want {
+				t.Errorf("%d may fail, want %d", got, tc.want)
+			}
+			if got := deadlineOf(config); got != tc.deadline {
+				t.Errorf("the deadline is %s, want %s", got, tc.deadline)
+			}
+		})
+	}
+}
