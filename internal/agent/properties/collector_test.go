@@ -176,6 +176,31 @@ func TestAProviderThatHangsHoldsUpNobody(t *testing.T) {
 	c.await(collected, "False/TimedOut", "")
 }
 
+// TestRestraint: a few words come at once, and then one every ten seconds.
+func TestRestraint(t *testing.T) {
+	t.Parallel()
+	var r restraint
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for i := range inARow {
+		if got := r.wait(now); got != moment {
+			t.Errorf("word %d waits %s", i, got)
+		}
+		r.spoke(now)
+	}
+	for range 3 {
+		got := r.wait(now)
+		if got != settle {
+			t.Errorf("after many words the next waits %s, want %s", got, settle)
+		}
+		now = now.Add(got)
+		r.spoke(now)
+	}
+	now = now.Add(inARow * settle)
+	if got := r.wait(now); got != moment {
+		t.Errorf("after a while of silence a word waits %s", got)
+	}
+}
+
 func TestFit(t *testing.T) {
 	t.Parallel()
 	many := func(n int, name string) map[string]string {

@@ -25,9 +25,11 @@ const (
 	mostNamespaces, namespacesBudget = 5000, 192 << 10
 	// perNamespace is what a name takes besides its letters: quotes, a colon, a comma.
 	perNamespace = 6
-	// moment is for how long changes of namespaces are gathered when nothing was told of for a while: where one is made, more
-	// are.
+	// moment is for how long changes of namespaces are gathered at the least: where one is made, more are.
 	moment = 300 * time.Millisecond
+	// inARow is how often changes are told of after no more than a moment. Placements wait for namespaces; but where they come
+	// and go all the time, the hub is told every ten seconds.
+	inARow = 5
 )
 
 // Namespaces finds out which namespaces a cluster has, and which of them were placed.
@@ -61,9 +63,26 @@ func (n *Namespaces) Run(ctx context.Context, say func(map[string]string, error)
 	return nil
 }
 
-// gather tells of changes: soon after the first in a while, and then of what was gathered meanwhile.
+// restraint is how far ahead of one word in each settle the words are that were said.
+type restraint struct{ paid time.Time }
+
+// wait is for how long to gather before the next word.
+func (r *restraint) wait(now time.Time) time.Duration {
+	ahead := max(0, r.paid.Sub(now)) // before the first word it is as far behind as can be
+	return max(moment, ahead-(inARow-1)*settle)
+}
+
+// spoke takes note of a word.
+func (r *restraint) spoke(now time.Time) {
+	if r.paid.Before(now) {
+		r.paid = now
+	}
+	r.paid = r.paid.Add(settle)
+}
+
+// gather tells of changes: soon after they have come, or later where there are many.
 func (n *Namespaces) gather(ctx context.Context, store *namespaceStore, say func(map[string]string, error)) {
-	var last time.Time
+	var r restraint
 	for {
 		select {
 		case <-ctx.Done():
@@ -73,14 +92,14 @@ func (n *Namespaces) gather(ctx context.Context, store *namespaceStore, say func
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.Clock.After(max(moment, last.Add(settle).Sub(n.Clock.Now()))):
+		case <-n.Clock.After(r.wait(n.Clock.Now())):
 		}
 		select { // what came in the meantime is told of now
 		case <-store.dirty:
 		default:
 		}
 		if all := store.now(); all != nil {
-			last = n.Clock.Now()
+			r.spoke(n.Clock.Now())
 			say(all, nil)
 		}
 	}
