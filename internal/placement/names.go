@@ -3,6 +3,7 @@ package placement
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -73,6 +74,17 @@ func WorkName(k Key, part int) string {
 		return prefix + "-work"
 	}
 	return fmt.Sprintf("%s-%d", prefix, part-1)
+}
+
+// EnvelopeID is what the name of the Work ends with that carries an envelope's data.
+func EnvelopeID(kind, namespace, name string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + namespace + "\x00" + name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// EnvelopeWorkName names the Work that carries the data of the envelope with an ID.
+func EnvelopeWorkName(k Key, id string) string {
+	return strings.TrimSuffix(WorkName(k, 0), "-work") + "-envelope-" + id
 }
 
 // truncate cuts s to n bytes, and then cuts off what a name may not end with.

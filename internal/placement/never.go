@@ -45,7 +45,10 @@ var neverKinds = map[schema.GroupKind]string{
 
 // NeverPlaced says why objects of a kind are not placed; empty for a kind that may be.
 func NeverPlaced(kind schema.GroupKind) string {
-	if why := NeverPlacedGroup(kind.Group); why != "" {
+	if IsEnvelope(kind) {
+		return ""
+	}
+	if why := neverGroups[kind.Group]; why != "" {
 		return why
 	}
 	return neverKinds[kind]
@@ -53,7 +56,18 @@ func NeverPlaced(kind schema.GroupKind) string {
 
 // NeverPlacedGroup says why nothing of an API group is placed; empty for a group of which something may be. It does not
 // matter whether such a group can be read.
-func NeverPlacedGroup(group string) string { return neverGroups[group] }
+func NeverPlacedGroup(group string) string {
+	if group == placementv1.GroupVersion.Group { // it has the envelopes
+		return ""
+	}
+	return neverGroups[group]
+}
+
+// IsEnvelope tells whether a kind is one of envelopes, which are placed as what is in them.
+func IsEnvelope(kind schema.GroupKind) bool {
+	return kind.Group == placementv1.GroupVersion.Group &&
+		(kind.Kind == string(placementv1.ClusterResourceEnvelopeType) || kind.Kind == string(placementv1.ResourceEnvelopeType))
+}
 
 // Rules are the rules of what may be placed that an operator can adjust.
 type Rules struct {

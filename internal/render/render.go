@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,6 +23,8 @@ type Target struct {
 	PlacementUID string
 	// Binding is the binding's name, Cluster the cluster it is for.
 	Binding, Cluster string
+	// Overrides are those that the cluster gets.
+	Overrides override.Applied
 }
 
 // Revision is a resource snapshot as a whole.
@@ -32,34 +35,43 @@ type Revision struct {
 	Hash string
 	// Parts are the names of the snapshot's objects, the master first.
 	Parts []string
+	// Envelopes are those among its content.
+	Envelopes []Envelope
 }
 
-// Works returns the Works of a revision, one for each part in its order, without their manifests.
+// Works returns the Works of a revision, without their manifests: one for each part in its order, and then one for each envelope.
 func Works(t Target, r Revision) []*placementv1.Work {
-	works := make([]*placementv1.Work, 0, len(r.Parts))
-	for i, part := range r.Parts {
+	works := make([]*placementv1.Work, 0, r.count())
+	for i := range r.count() {
+		part, name := r.place(t, i)
 		labels := t.labels()
 		labels[placementv1.LabelParentSnapshotIndex] = r.Index
+		annotations := map[string]string{
+			placementv1.AnnotationPlacementUID:       t.PlacementUID,
+			placementv1.AnnotationParentSnapshotName: r.Parts[part],
+			placementv1.AnnotationWorkCount:          strconv.Itoa(r.count()),
+			placementv1.AnnotationContentHash:        contentHash(t, r, i),
+			placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
+		}
+		maps.Copy(annotations, overrideHashes(t.Overrides))
 		works = append(works, &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
-			Name:      placement.WorkName(t.Placement, i),
-			Namespace: placement.MemberNamespace(t.Cluster),
-			Labels:    labels,
-			Annotations: map[string]string{
-				placementv1.AnnotationPlacementUID:       t.PlacementUID,
-				placementv1.AnnotationParentSnapshotName: part,
-				placementv1.AnnotationWorkCount:          strconv.Itoa(len(r.Parts)),
-				placementv1.AnnotationContentHash:        contentHash(r, i),
-				placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
-			},
-			Finalizers: []string{placementv1.FinalizerWorkCleanup},
+			Name:        name,
+			Namespace:   placement.MemberNamespace(t.Cluster),
+			Labels:      labels,
+			Annotations: annotations,
+			Finalizers:  []string{placementv1.FinalizerWorkCleanup},
 		}})
 	}
 	return works
 }
 
-// contentHash stands for the manifests of one part.
-func contentHash(r Revision, part int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", r.Hash, part, len(r.Parts)))
+// contentHash stands for the manifests of one part, and for all that they are rendered from.
+func contentHash(t Target, r Revision, part int) string {
+	text := fmt.Appendf(nil, "%s\x00%d\x00%d", r.Hash, part, len(r.Parts)) // an envelope has a number beyond those of the parts
+	if !t.Overrides.Empty() {
+		text = append(append(text, 0), overridesText(t)...)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -131,13 +143,15 @@ func Carried(t Target, works map[string]*placementv1.Work) []*placementv1.Work {
 		return nil
 	}
 	all := []*placementv1.Work{first}
-	for i := 1; i < count; i++ {
-		w := works[placement.WorkName(t.Placement, i)]
-		if w == nil || !t.Belongs(w) || w.Annotations[placementv1.AnnotationWorkCount] != first.Annotations[placementv1.AnnotationWorkCount] ||
-			w.Labels[placementv1.LabelParentSnapshotIndex] != first.Labels[placementv1.LabelParentSnapshotIndex] {
-			return nil
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		w := works[name]
+		if w != first && t.Belongs(w) && w.Annotations[placementv1.AnnotationWorkCount] == first.Annotations[placementv1.AnnotationWorkCount] &&
+			w.Labels[placementv1.LabelParentSnapshotIndex] == first.Labels[placementv1.LabelParentSnapshotIndex] {
+			all = append(all, w)
 		}
-		all = append(all, w)
+	}
+	if len(all) != count {
+		return nil
 	}
 	return all
 }
@@ -178,6 +192,9 @@ func Onto(existing, wanted *placementv1.Work) *placementv1.Work {
 	}
 	if w.Annotations == nil {
 		w.Annotations = map[string]string{}
+	}
+	for _, key := range rendered {
+		delete(w.Annotations, key)
 	}
 	maps.Copy(w.Labels, wanted.Labels)
 	maps.Copy(w.Annotations, wanted.Annotations)

@@ -35,7 +35,7 @@ func TestWorks(t *testing.T) {
 	}
 	works := Works(target, r)
 	if diff := cmp.Diff([]*placementv1.Work{
-		want("app-work", "app-3-snapshot", contentHash(r, 0)), want("app-0", "app-3-0", contentHash(r, 1))}, works); diff != "" {
+		want("app-work", "app-3-snapshot", contentHash(target, r, 0)), want("app-0", "app-3-0", contentHash(target, r, 1))}, works); diff != "" {
 		t.Errorf("works (-want +got):\n%s", diff)
 	}
 
@@ -139,7 +139,7 @@ func TestHashTellsContentsApart(t *testing.T) {
 		}
 		x, i := draw("x")
 		y, j := draw("y")
-		if same := x.Hash == y.Hash && i == j && len(x.Parts) == len(y.Parts); same != (contentHash(x, i) == contentHash(y, j)) {
+		if same := x.Hash == y.Hash && i == j && len(x.Parts) == len(y.Parts); same != (contentHash(Target{}, x, i) == contentHash(Target{}, y, j)) {
 			t.Fatalf("part %d of %d of %q, and part %d of %d of %q: same %v, but hashes say otherwise", i, len(x.Parts), x.Hash, j, len(y.Parts), y.Hash, same)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -87,4 +88,17 @@ func Split(objects []Object) [][]Object {
 		size += len(o.Content)
 	}
 	return parts
+}
+
+// Envelopes says where the envelopes of a split selection are: the number of the part, a colon, and the envelope's ID.
+func Envelopes(parts [][]Object) []string {
+	var envelopes []string
+	for i, part := range parts {
+		for _, o := range part {
+			if placement.IsEnvelope(schema.GroupKind{Group: o.Group, Kind: o.Kind}) {
+				envelopes = append(envelopes, fmt.Sprintf("%d:%s", i, placement.EnvelopeID(o.Kind, o.Namespace, o.Name)))
+			}
+		}
+	}
+	return envelopes
 }

@@ -23,6 +23,8 @@ type ResourceBindingSpec struct {
 	// resourceSnapshotName is the master resource snapshot that the cluster is to run; empty until the first rollout.
 	// +optional
 	ResourceSnapshotName string `json:"resourceSnapshotName,omitempty"`
+	// AppliedOverrides are written together with resourceSnapshotName, by whoever moves the binding.
+	AppliedOverrides `json:",inline"`
 	// schedulingPolicySnapshotName is the policy snapshot that this decision comes from.
 	SchedulingPolicySnapshotName string `json:"schedulingPolicySnapshotName"`
 	// targetCluster is the MemberCluster.

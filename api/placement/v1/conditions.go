@@ -65,6 +65,8 @@ const (
 const (
 	// ReasonNoOverrideSpecified: there is nothing to override.
 	ReasonNoOverrideSpecified = "NoOverrideSpecified"
+	// ReasonOverriddenSucceeded: all overrides for the cluster were applied.
+	ReasonOverriddenSucceeded = "OverriddenSucceeded"
 	// ReasonOverriddenFailed: overrides could not be computed for some cluster.
 	ReasonOverriddenFailed = "OverriddenFailed"
 	// ReasonOverriddenPending: overrides are not computed yet.

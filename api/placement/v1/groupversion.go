@@ -23,6 +23,10 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterStagedUpdateStrategy{}, &ClusterStagedUpdateStrategyList{},
 		&ClusterStagedUpdateRun{}, &ClusterStagedUpdateRunList{},
 		&ClusterApprovalRequest{}, &ClusterApprovalRequestList{},
+		&ClusterResourceOverride{}, &ClusterResourceOverrideList{},
+		&ResourceOverride{}, &ResourceOverrideList{},
+		&ClusterResourceOverrideSnapshot{}, &ClusterResourceOverrideSnapshotList{},
+		&ResourceOverrideSnapshot{}, &ResourceOverrideSnapshotList{},
 		&ResourcePlacement{}, &ResourcePlacementList{},
 		&StagedUpdateStrategy{}, &StagedUpdateStrategyList{},
 		&StagedUpdateRun{}, &StagedUpdateRunList{},
@@ -34,6 +38,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&SchedulingPolicySnapshot{}, &SchedulingPolicySnapshotList{},
 		&ResourceSnapshot{}, &ResourceSnapshotList{},
 		&ResourceBinding{}, &ResourceBindingList{},
+		&ClusterResourceEnvelope{}, &ClusterResourceEnvelopeList{},
+		&ResourceEnvelope{}, &ResourceEnvelopeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	metav1.AddToGroupVersion(s, BetaGroupVersion)

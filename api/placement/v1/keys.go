@@ -11,6 +11,14 @@ const (
 	LabelPolicyIndex = "kubernetes-fleet.io/policy-index"
 	// LabelResourceIndex is a resource snapshot's index, counted from 0; all parts of one snapshot share it.
 	LabelResourceIndex = "kubernetes-fleet.io/resource-index"
+	// LabelOverrideIndex is an override snapshot's index, counted from 0.
+	LabelOverrideIndex = "kubernetes-fleet.io/override-index"
+	// LabelParentOverride names, on an override snapshot, the override that it is a revision of.
+	LabelParentOverride = "kubernetes-fleet.io/parent-resource-override"
+	// LabelEnvelopeType, LabelEnvelopeName and LabelEnvelopeNamespace name, on a Work, the envelope whose data it carries.
+	LabelEnvelopeType      = "kubernetes-fleet.io/envelope-work"
+	LabelEnvelopeName      = "kubernetes-fleet.io/envelope-name"
+	LabelEnvelopeNamespace = "kubernetes-fleet.io/envelope-namespace"
 	// LabelParentBinding names the binding that a Work was rendered from.
 	LabelParentBinding = "kubernetes-fleet.io/parent-resource-binding"
 	// LabelParentNamespace is, on a Work of a namespaced placement, that placement's namespace.
@@ -38,6 +46,10 @@ const (
 	AnnotationSnapshotSubindex = "kubernetes-fleet.io/subindex-of-resource-snapshot"
 	// AnnotationParentSnapshotName is, on a Work, the name of the resource snapshot object it carries.
 	AnnotationParentSnapshotName = "kubernetes-fleet.io/parent-resource-snapshot-name"
+	// AnnotationResourceOverrideHash and AnnotationClusterResourceOverrideHash are, on a Work, the SHA-256 in hex of its
+	// binding's list of override snapshots of the one kind and of the other; they are absent where the list is empty.
+	AnnotationResourceOverrideHash        = "kubernetes-fleet.io/parent-resource-override-snapshot-hash"
+	AnnotationClusterResourceOverrideHash = "kubernetes-fleet.io/parent-cluster-resource-override-snapshot-hash"
 	// AnnotationPreviousBindingState is, on an Unscheduled binding, the state it had before.
 	AnnotationPreviousBindingState = "kubernetes-fleet.io/previous-binding-state"
 
@@ -46,6 +58,9 @@ const (
 	// FinalizerWorkCleanup holds a binding until its Works are gone, and a Work until its agent has removed or
 	// released what it applied. The hub sets and lifts it; agents have no right to.
 	FinalizerWorkCleanup = "kubernetes-fleet.io/work-cleanup"
+	// FinalizerOverrideCleanup holds an override until its snapshots that no binding needs are gone, and no other is the
+	// latest.
+	FinalizerOverrideCleanup = "kubernetes-fleet.io/override-cleanup"
 	// FinalizerUpdateRun holds an update run until its approval requests are gone.
 	FinalizerUpdateRun = "kubernetes-fleet.io/stagedupdaterun-finalizer"
 )
@@ -86,6 +101,17 @@ const (
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
 	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
+	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
+	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
+	AnnotationOverrideLabels = "fleetwright.io/override-labels"
+	// AnnotationEnvelopes is, on a master resource snapshot, where its envelopes are: for each the number of its part, a colon,
+	// and what the name of its Work ends with, with commas between.
+	AnnotationEnvelopes = "fleetwright.io/envelopes"
+	// AnnotationEnvelopeRefused is, on a Work, why entries of its envelope are not in it.
+	AnnotationEnvelopeRefused = "fleetwright.io/envelope-refused"
+	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
+	// before, or not at all.
+	AnnotationOverrideFailed = "fleetwright.io/override-failed"
 	// FinalizerAppliedWork holds an AppliedWork until its agent has itself removed or released what it owns, so that
 	// deleting the object or its CRD never cascades into workloads.
 	FinalizerAppliedWork = "fleetwright.io/applied-work"

@@ -113,6 +113,9 @@ type ResourceIdentifier struct {
 	// namespace is the object's namespace; empty for a cluster-scoped object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+	// envelope is the envelope that the object came in; absent where it came in none.
+	// +optional
+	Envelope *EnvelopeIdentifier `json:"envelope,omitempty"`
 }
 
 // FailedResourcePlacement is an object that could not be applied in a cluster, or is not available there.
@@ -185,6 +188,14 @@ type PerClusterPlacementStatus struct {
 	// observedResourceIndex is the index of the resource snapshot that this cluster is on; empty while it has none.
 	// +optional
 	ObservedResourceIndex string `json:"observedResourceIndex,omitempty"`
+	// applicableClusterResourceOverrides are the ClusterResourceOverrideSnapshots that this cluster was given.
+	// +optional
+	// +listType=atomic
+	ApplicableClusterResourceOverrides []string `json:"applicableClusterResourceOverrides,omitempty"`
+	// applicableResourceOverrides are the ResourceOverrideSnapshots that this cluster was given.
+	// +optional
+	// +listType=atomic
+	ApplicableResourceOverrides []NamespacedName `json:"applicableResourceOverrides,omitempty"`
 	// failedPlacements are objects that could not be applied or are not available; 100 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100

@@ -24,13 +24,17 @@ func TestServedKinds(t *testing.T) {
 		"clusterresourcebindings":          {Kind: "ClusterResourceBinding", ShortNames: []string{"crb"}, Categories: ours, Status: true},
 		"clusterstagedupdatestrategies":    {Kind: "ClusterStagedUpdateStrategy", ShortNames: []string{"csus"}, Categories: ours},
 		// The first seed misspells the run in one command; its spelling is a short name.
-		"clusterstagedupdateruns": {Kind: "ClusterStagedUpdateRun", ShortNames: []string{"csur", "clusterstagedupdaterrun"}, Categories: ours, Status: true},
-		"clusterapprovalrequests": {Kind: "ClusterApprovalRequest", ShortNames: []string{"careq"}, Categories: ours, Status: true},
-		"resourceplacements":      {Kind: "ResourcePlacement", Namespaced: true, ShortNames: []string{"rp"}, Categories: ours, Status: true},
-		"stagedupdatestrategies":  {Kind: "StagedUpdateStrategy", Namespaced: true, ShortNames: []string{"sus"}, Categories: ours},
-		"stagedupdateruns":        {Kind: "StagedUpdateRun", Namespaced: true, ShortNames: []string{"sur", "stagedupdaterrun"}, Categories: ours, Status: true},
-		"approvalrequests":        {Kind: "ApprovalRequest", Namespaced: true, ShortNames: []string{"areq"}, Categories: ours, Status: true},
-		"works":                   {Kind: "Work", Namespaced: true, Categories: ours, Status: true},
+		"clusterstagedupdateruns":          {Kind: "ClusterStagedUpdateRun", ShortNames: []string{"csur", "clusterstagedupdaterrun"}, Categories: ours, Status: true},
+		"clusterapprovalrequests":          {Kind: "ClusterApprovalRequest", ShortNames: []string{"careq"}, Categories: ours, Status: true},
+		"resourceplacements":               {Kind: "ResourcePlacement", Namespaced: true, ShortNames: []string{"rp"}, Categories: ours, Status: true},
+		"stagedupdatestrategies":           {Kind: "StagedUpdateStrategy", Namespaced: true, ShortNames: []string{"sus"}, Categories: ours},
+		"stagedupdateruns":                 {Kind: "StagedUpdateRun", Namespaced: true, ShortNames: []string{"sur", "stagedupdaterrun"}, Categories: ours, Status: true},
+		"approvalrequests":                 {Kind: "ApprovalRequest", Namespaced: true, ShortNames: []string{"areq"}, Categories: ours, Status: true},
+		"works":                            {Kind: "Work", Namespaced: true, Categories: ours, Status: true},
+		"clusterresourceoverrides":         {Kind: "ClusterResourceOverride", Categories: ours},
+		"resourceoverrides":                {Kind: "ResourceOverride", Namespaced: true, Categories: ours},
+		"clusterresourceoverridesnapshots": {Kind: "ClusterResourceOverrideSnapshot", Categories: ours},
+		"resourceoverridesnapshots":        {Kind: "ResourceOverrideSnapshot", Namespaced: true, Categories: ours},
 	}
 	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1")); diff != "" {
 		t.Errorf("v1 (-want +got):\n%s", diff)
@@ -39,6 +43,8 @@ func TestServedKinds(t *testing.T) {
 	maps.Copy(want, map[string]apitest.Served{
 		"schedulingpolicysnapshots": {Kind: "SchedulingPolicySnapshot", Namespaced: true, ShortNames: []string{"sps"}, Categories: ours, Status: true},
 		"resourcesnapshots":         {Kind: "ResourceSnapshot", Namespaced: true, ShortNames: []string{"rs"}, Categories: ours},
+		"clusterresourceenvelopes":  {Kind: "ClusterResourceEnvelope", Categories: ours},
+		"resourceenvelopes":         {Kind: "ResourceEnvelope", Namespaced: true, Categories: ours},
 		"resourcebindings":          {Kind: "ResourceBinding", Namespaced: true, ShortNames: []string{"rb"}, Categories: ours, Status: true},
 	})
 	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1beta1")); diff != "" {

@@ -292,6 +292,8 @@ const (
 type ClusterUpdatingStatus struct {
 	// clusterName is the cluster.
 	ClusterName string `json:"clusterName"`
+	// AppliedOverrides are those of the cluster, as they were when the run was planned.
+	AppliedOverrides `json:",inline"`
 	// state stands for the conditions where those were left out to keep the run's status within its size.
 	// +optional
 	State ClusterUpdatingState `json:"state,omitempty"`

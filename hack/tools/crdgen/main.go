@@ -27,7 +27,8 @@ var memberKinds = map[string]bool{"AppliedWork": true}
 var foreignKinds = map[string]bool{"ClusterProfile": true}
 
 // betaKinds are the kinds that the API has in v1beta1 alone.
-var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true}
+var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true,
+	"ClusterResourceEnvelope": true, "ResourceEnvelope": true}
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"
 

@@ -3,35 +3,49 @@ package main
 const (
 	// The limits keep the rules below within the cost that an API server allows for one definition.
 	maxRequirements = 20
-	maxValues       = 100
-	maxKeyLength    = 317 // a domain of 253 characters, a slash, and a name of 63
-	maxValueLength  = 63
+	// nestedRequirements is maxRequirements for selectors of which there may be more than manySelectors in one object.
+	nestedRequirements = 10
+	manySelectors      = 100
+	maxValues          = 100
+	maxKeyLength       = 317 // a domain of 253 characters, a slash, and a name of 63
+	maxValueLength     = 63
 	// labelValue is a pattern, whose refusal names no remedy: a rule that does would be beyond that cost.
 	labelValue = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 )
 
 // tightenSelectors gives every label selector at or below schema the rules that Kubernetes checks for one, so that a wrong
 // selector is refused when it is written, and not found later by a controller that cannot use it.
-func tightenSelectors(schema map[string]any) {
+func tightenSelectors(schema map[string]any) { tightenEach(schema, 1) }
+
+// tightenEach does so where a schema may occur a number of times in one object.
+func tightenEach(schema map[string]any, times float64) {
 	if schema == nil {
 		return
 	}
 	properties := object(schema, "properties")
 	if properties["matchLabels"] != nil && properties["matchExpressions"] != nil {
-		tightenLabels(object(properties, "matchLabels"))
-		tightenExpressions(object(properties, "matchExpressions"))
+		limit := maxRequirements
+		if times > manySelectors {
+			limit = nestedRequirements
+		}
+		tightenLabels(object(properties, "matchLabels"), limit)
+		tightenExpressions(object(properties, "matchExpressions"), limit)
 		return
 	}
 	for _, property := range properties {
 		child, _ := property.(map[string]any)
-		tightenSelectors(child)
+		tightenEach(child, times)
 	}
-	tightenSelectors(object(schema, "items"))
-	tightenSelectors(object(schema, "additionalProperties"))
+	inList := times
+	if most, ok := schema["maxItems"].(float64); ok {
+		inList *= most
+	}
+	tightenEach(object(schema, "items"), inList)
+	tightenEach(object(schema, "additionalProperties"), times)
 }
 
-func tightenLabels(labels map[string]any) {
-	labels["maxProperties"] = maxRequirements
+func tightenLabels(labels map[string]any, limit int) {
+	labels["maxProperties"] = limit
 	value := object(labels, "additionalProperties")
 	value["maxLength"], value["pattern"] = maxValueLength, labelValue
 	labels["x-kubernetes-validations"] = []any{map[string]any{
@@ -40,8 +54,8 @@ func tightenLabels(labels map[string]any) {
 	}}
 }
 
-func tightenExpressions(expressions map[string]any) {
-	expressions["maxItems"] = maxRequirements
+func tightenExpressions(expressions map[string]any, limit int) {
+	expressions["maxItems"] = limit
 	requirement := object(expressions, "items")
 	properties := object(requirement, "properties")
 	object(properties, "operator")["enum"] = []any{"In", "NotIn", "Exists", "DoesNotExist"}

@@ -26,7 +26,7 @@ const reasonApproved = "ApprovedWithKubectl"
 // NewCommand returns the command run.
 func NewCommand(o *options.Options) *cobra.Command {
 	command := options.Group(&cobra.Command{Use: "run", Short: "Work with update runs"})
-	command.AddCommand(newApprove(o))
+	command.AddCommand(newApprove(o), newSkip(o), newRetry(o), newCancel(o))
 	return command
 }
 

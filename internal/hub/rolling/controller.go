@@ -9,10 +9,13 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"golang.org/x/sync/errgroup"
@@ -36,6 +39,8 @@ const (
 type Controller struct {
 	Client client.Client
 	Kinds  *placement.Kinds
+	// Overrides finds the overrides of a placement.
+	Overrides *overrides.Finder
 
 	tracker consistency.Tracker
 }
@@ -47,6 +52,9 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenBindingChanges()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement(), whenSnapshotChanges()).
+		Watches(&placementv1.ClusterResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
+		Watches(&placementv1.ResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
+		Watches(&clusterv1.MemberCluster{}, c.toPlacementsOn(), whenLabelsChange()).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
@@ -65,6 +73,9 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	err = c.roll(ctx, request.NamespacedName, p)
+	if overrides.IsPending(err) {
+		return ctrl.Result{}, nil // the snapshot that is being made brings the next pass
+	}
 	if apierrors.IsConflict(err) || errors.Is(err, errGone) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
@@ -81,6 +92,10 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	if err != nil {
 		return err
 	}
+	gives, err := c.overridesOf(ctx, p, latest)
+	if err != nil {
+		return err
+	}
 	byName := map[string]placementv1.BindingObject{}
 	var observed []rolling.Binding
 	for _, b := range bindings {
@@ -91,12 +106,14 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 			continue // we have just moved it; the event that tells the cache brings the next pass
 		}
 		byName[b.GetName()] = b
-		observed = append(observed, observe(b))
+		o := observe(b)
+		o.OverridesDiffer = !gives(b).Equal(override.AppliedTo(b))
+		observed = append(observed, o)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, step := range rolling.Plan(latest, observed) {
-		group.Go(func() error { return c.carryOut(ctx, step, latest, byName[step.Binding]) })
+		group.Go(func() error { return c.carryOut(ctx, step, latest, gives(byName[step.Binding]), byName[step.Binding]) })
 	}
 	return group.Wait()
 }
@@ -117,7 +134,7 @@ var errGone = errors.New("it is gone")
 
 // carryOut does one step, on the very version of the binding that it was decided on: one that the scheduler has just
 // chosen again is not deleted.
-func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest string, b placementv1.BindingObject) error {
+func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest string, overrides override.Applied, b placementv1.BindingObject) error {
 	log.FromContext(ctx).Info("Rolling update", "binding", b.GetName(), "action", step.Action, "reason", step.Reason)
 	var err error
 	if step.Action == rolling.Remove {
@@ -125,6 +142,7 @@ func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest str
 	} else {
 		b.BindingSpec().State = placementv1.BindingStateBound
 		b.BindingSpec().ResourceSnapshotName = latest
+		overrides.Give(b)
 		if err = c.Client.Update(ctx, b); err == nil {
 			c.tracker.Wrote(b)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,8 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t}
 	f.placement = f.Place(placementv1.RollingUpdateRolloutStrategyType)
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
-		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds()}
+		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(),
+			Overrides: overrides.NewFinder(mgr.GetAPIReader(), placement.ClusterKinds())}
 		return c.SetupWithManager(mgr)
 	})
 	return f

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	"github.com/fleetwright/fleetwright/internal/hub/override"
 	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
 	"github.com/fleetwright/fleetwright/internal/hub/rolling"
 	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
@@ -49,18 +50,22 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		members,
 		&clusterprofile.Controller{Client: cached, APIReader: direct, Clock: real, Namespace: options.ClusterProfileNamespace},
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
+		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
 	}
 	for _, kinds := range placement.AllKinds() {
 		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		finder := override.NewFinder(direct, kinds)
 		all = append(all,
 			&placementcontroller.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
 				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 			},
 			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-			&rolling.Controller{Client: cached, Kinds: kinds},
+			&rolling.Controller{Client: cached, Kinds: kinds, Overrides: finder},
 			&updaterun.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
+				Overrides: finder,
 			},
 			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 		)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
@@ -44,6 +45,7 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 	if err := s.relabel(ctx, stock, ""); err != nil {
 		return index, false, err
 	}
+	envelopes := snapshot.Envelopes(parts)
 	master := s.object(p, owner, index, parts[0])
 	master.SetName(placement.ResourceSnapshotName(p.GetName(), index))
 	master.GetLabels()[placementv1.LabelIsLatestSnapshot] = "true"
@@ -51,8 +53,11 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 		placementv1.AnnotationPlacementUID:  string(p.GetUID()),
 		placementv1.AnnotationResourceHash:  hash,
 		placementv1.AnnotationSnapshotCount: strconv.Itoa(len(parts)),
-		placementv1.AnnotationEnvelopeCount: "0",
+		placementv1.AnnotationEnvelopeCount: strconv.Itoa(len(envelopes)),
 	})
+	if len(envelopes) > 0 {
+		master.GetAnnotations()[placementv1.AnnotationEnvelopes] = strings.Join(envelopes, ",")
+	}
 	switch err := s.Client.Create(ctx, master); {
 	case apierrors.IsAlreadyExists(err):
 		_, err := s.there(ctx, p, master)

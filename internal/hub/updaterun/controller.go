@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +59,8 @@ type Controller struct {
 	Recorder  events.EventRecorder
 	Tracker   *consistency.Tracker
 	Snapshots Snapshots
+	// Overrides finds the overrides of a placement.
+	Overrides *overrides.Finder
 
 	paces paces
 }

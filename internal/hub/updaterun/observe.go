@@ -7,6 +7,7 @@ import (
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 	"github.com/fleetwright/fleetwright/internal/schedule"
@@ -56,6 +57,9 @@ func (c *Controller) observe(ctx context.Context, key placement.Key, runs []plac
 		}
 	}
 	w.Fleet = schedule.NewFleet(clusters)
+	if w.Overrides, err = overrides.Known(ctx, c.Client, active); err != nil {
+		return nil, err
+	}
 	return w, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
@@ -58,6 +59,9 @@ func (c *Controller) planLive(ctx context.Context, key placement.Key, run placem
 	switch plan.Verdict {
 	case engine.NeedsSnapshot:
 		if in.Snapshot, again, err = c.snapshot(ctx, key, run, in.Placement); err != nil {
+			return nil, 0, err
+		}
+		if err := c.overridesOf(ctx, &in, &again); err != nil {
 			return nil, 0, err
 		}
 		plan = engine.MakePlan(in)
@@ -114,6 +118,24 @@ func (c *Controller) snapshot(ctx context.Context, key placement.Key, run placem
 	default:
 		return nil, 0, fmt.Errorf("make a resource snapshot of %s %s: %w", c.Kinds.Placement, key, err)
 	}
+}
+
+// overridesOf finds the overrides for a plan whose snapshot is known. Those that were written before the run was seen are
+// waited for.
+func (c *Controller) overridesOf(ctx context.Context, in *engine.PlanInput, again *time.Duration) error {
+	if in.Snapshot.Refused != "" || in.Snapshot.Missing != "" {
+		return nil
+	}
+	var err error
+	in.Overrides, err = c.Overrides.Match(ctx, c.APIReader, in.Placement, in.Snapshot.Index)
+	if overrides.IsPending(err) {
+		in.Snapshot, *again = &engine.Snapshot{Missing: err.Error()}, staleRetry
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find the overrides of %s %s: %w", c.Kinds.Placement, client.ObjectKeyFromObject(in.Placement), err)
+	}
+	return nil
 }
 
 // find looks a snapshot up, without its content.

@@ -16,6 +16,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
@@ -197,7 +198,8 @@ func (f *fixture) start() (stop func()) {
 		written = f.wrap(written)
 	}
 	c := &Controller{Client: written, APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: f.clock,
-		Recorder: mgr.GetEventRecorder("updaterun"), Tracker: &consistency.Tracker{}, Snapshots: f}
+		Recorder: mgr.GetEventRecorder("updaterun"), Tracker: &consistency.Tracker{}, Snapshots: f,
+		Overrides: overrides.NewFinder(mgr.GetAPIReader(), f.kinds)}
 	if err := c.SetupWithManager(mgr); err != nil {
 		f.t.Fatalf("set up the controller: %v", err)
 	}

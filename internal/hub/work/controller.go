@@ -11,6 +11,7 @@ import (
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	"github.com/fleetwright/fleetwright/internal/schedule"
@@ -102,6 +103,7 @@ func targetOf(b placementv1.BindingObject) render.Target {
 		PlacementUID: b.GetAnnotations()[placementv1.AnnotationPlacementUID],
 		Binding:      b.GetName(),
 		Cluster:      b.BindingSpec().TargetCluster,
+		Overrides:    override.AppliedTo(b),
 	}
 }
 

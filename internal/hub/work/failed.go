@@ -25,10 +25,10 @@ func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePla
 			m := &work.Status.ManifestConditions[i]
 			if c := fails(m, placementv1.ConditionApplied); c != nil {
 				if c.Reason != placementv1.ReasonManifestPreparing {
-					unapplied = append(unapplied, failed(&m.Identifier, c))
+					unapplied = append(unapplied, failed(work, &m.Identifier, c))
 				}
 			} else if c := fails(m, placementv1.ConditionAvailable); c != nil {
-				unavailable = append(unavailable, failed(&m.Identifier, c))
+				unavailable = append(unavailable, failed(work, &m.Identifier, c))
 			}
 		}
 	}
@@ -44,13 +44,14 @@ func fails(m *placementv1.ManifestCondition, conditionType string) *metav1.Condi
 	return nil
 }
 
-func failed(id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placementv1.FailedResourcePlacement {
+func failed(work *placementv1.Work, id *placementv1.WorkResourceIdentifier, c *metav1.Condition) placementv1.FailedResourcePlacement {
 	condition := *c
 	condition.Message = placement.Quote(condition.Message)
 	return placementv1.FailedResourcePlacement{
 		ResourceIdentifier: placementv1.ResourceIdentifier{
 			Group: placement.Quote(id.Group), Version: placement.Quote(id.Version), Kind: placement.Quote(id.Kind),
-			Name: placement.Quote(id.Name), Namespace: placement.Quote(id.Namespace)},
+			Name: placement.Quote(id.Name), Namespace: placement.Quote(id.Namespace),
+			Envelope: envelopeOf(work)},
 		Condition: condition,
 	}
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// missingError says that a resource snapshot, or a part of one, does not exist.
-type missingError struct{ snapshot string }
+// missingError says that a resource snapshot, a part of one, or another snapshot, does not exist.
+type missingError struct{ what, snapshot string }
 
 func (e *missingError) Error() string {
-	return fmt.Sprintf("resource snapshot %q does not exist", e.snapshot)
+	return fmt.Sprintf("%s %q does not exist", cmp.Or(e.what, "resource snapshot"), e.snapshot)
 }
 
 func isMissing(err error) bool {
@@ -53,6 +54,9 @@ func (c *Controller) revision(ctx context.Context, t render.Target, master strin
 		hash = string(m.GetUID())
 	}
 	r := &revision{Revision: render.Revision{Index: index, Hash: hash, Parts: []string{master}}, uids: []types.UID{m.GetUID()}}
+	if r.Envelopes, err = render.ParseEnvelopes(m.GetAnnotations()[placementv1.AnnotationEnvelopes], count); err != nil {
+		return nil, fmt.Errorf("resource snapshot %q: annotation %s: %w", master, placementv1.AnnotationEnvelopes, err)
+	}
 	for sub := range count - 1 {
 		part, err := c.snapshot(ctx, t, placement.ResourceSnapshotPartName(t.Placement.Name, number, sub))
 		if err != nil {

@@ -26,9 +26,9 @@ type observed struct {
 
 // problem is why the Works of a binding are not, or not yet, as they should be.
 type problem struct {
-	// failed tells a failure from a wait.
-	failed  bool
-	message string
+	// failed tells a failure from a wait; override tells that it is about overrides.
+	failed, override bool
+	message          string
 }
 
 func waitFor(format string, args ...any) *problem {
@@ -44,8 +44,7 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 	status := *o.binding.BindingStatus().DeepCopy()
 	w := conditionWriter{status: &status, generation: o.binding.GetGeneration(), now: metav1.NewTime(o.now)}
 	w.setFresh(placementv1.ConditionRolloutStarted, metav1.ConditionTrue, placementv1.ReasonRolloutStarted, rolloutMessage(o))
-	w.set(placementv1.ConditionOverridden, metav1.ConditionTrue, placementv1.ReasonNoOverrideSpecified,
-		"No override rules are configured for the selected resources")
+	overridden := setOverridden(w, o)
 	status.FailedPlacements = failedPlacements(o.works)
 	if o.problem != nil {
 		reason := placementv1.ReasonWorkNotSynchronizedYet
@@ -57,9 +56,14 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 		return status
 	}
 	status.ObservedResourceIndex = o.index
+	if refused := refusedEntries(o.works); refused != "" {
+		w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, refused)
+		w.remove(placementv1.ConditionApplied, placementv1.ConditionAvailable)
+		return status
+	}
 	w.set(placementv1.ConditionWorkSynchronized, metav1.ConditionTrue, placementv1.ReasonAllWorkSynced,
 		"All of the works are synchronized to the latest")
-	if !setApplied(w, o) {
+	if !setApplied(w, o) || !overridden { // what is available is not what the cluster is to have
 		w.remove(placementv1.ConditionAvailable)
 		return status
 	}

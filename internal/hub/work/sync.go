@@ -25,6 +25,11 @@ type wish struct {
 	// parts and uids are the snapshot objects that the manifests come from; empty where they need not be read.
 	parts []string
 	uids  []types.UID
+	// envelopes are, for each of the Works, the ID of the envelope that it carries; empty where it carries none.
+	envelopes []string
+	// there are the binding's Works as they are, and before, once it was needed, are their manifests.
+	there  []*placementv1.Work
+	before map[placementv1.ResourceIdentifier][]byte
 }
 
 // sync makes the Works what the binding says, and fills in what came of it. Works that are not needed any more are deleted
@@ -38,6 +43,11 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 	o.index = w.index
 	if o.problem = hindrance(t, works, w, o); o.problem != nil {
 		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		if there := works[name]; t.Belongs(there) && there.DeletionTimestamp.IsZero() {
+			w.there = append(w.there, there)
+		}
 	}
 	if err := c.confirmStepBack(ctx, works, w, o.binding); err != nil {
 		return err
@@ -62,7 +72,12 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 func (c *Controller) wish(ctx context.Context, t render.Target, works map[string]*placementv1.Work, master string) (*wish, *problem, error) {
 	r, err := c.revision(ctx, t, master)
 	if err == nil {
-		return &wish{index: r.Index, works: render.Works(t, r.Revision), parts: r.Parts, uids: r.uids}, nil, nil
+		w := &wish{index: r.Index, works: render.Works(t, r.Revision), envelopes: make([]string, len(r.Parts))}
+		w.parts, w.uids = slices.Clone(r.Parts), slices.Clone(r.uids)
+		for _, e := range r.Envelopes {
+			w.parts, w.uids, w.envelopes = append(w.parts, r.Parts[e.Part]), append(w.uids, r.uids[e.Part]), append(w.envelopes, e.ID)
+		}
+		return w, nil, nil
 	}
 	if !isMissing(err) {
 		return nil, nil, err
@@ -159,7 +174,9 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 	if err != nil {
 		return nil, nil, err
 	}
-	render.Fill(wanted, content)
+	if problem, err := c.fill(ctx, t, w, i, content); problem != nil || err != nil {
+		return nil, problem, err
+	}
 	written, err := c.write(ctx, existing, wanted)
 	if err != nil {
 		problem, err := explain(wanted, err)

@@ -71,6 +71,9 @@ func (c *cluster) row(failures int) placementv1.PerClusterPlacementStatus {
 		ClusterName:           c.name,
 		ObservedResourceIndex: c.index,
 		Conditions:            slices.Clone(c.conditions),
+
+		ApplicableClusterResourceOverrides: c.overrides.ClusterResourceOverrideSnapshots,
+		ApplicableResourceOverrides:        c.overrides.ResourceOverrideSnapshots,
 	}
 	for i := range row.Conditions {
 		row.Conditions[i].Message = placement.Cut(row.Conditions[i].Message, maxRowMessage)

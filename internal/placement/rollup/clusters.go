@@ -29,6 +29,7 @@ type cluster struct {
 	// conditions are Scheduled, and then the chain up to the first that is not True.
 	conditions []metav1.Condition
 	failed     []placementv1.FailedResourcePlacement
+	overrides  placementv1.AppliedOverrides
 }
 
 // observeClusters finds the selected clusters: those that have a binding which is wanted, and those that were chosen and
@@ -73,7 +74,7 @@ func (r *rollup) scheduled(decision *placementv1.ClusterDecision, since metav1.T
 // observe tells how far the cluster of a binding is.
 func (r *rollup) observe(b placementv1.BindingObject) *cluster {
 	spec, status := b.BindingSpec(), b.BindingStatus()
-	c := &cluster{name: spec.TargetCluster, state: stateUnderWay}
+	c := &cluster{name: spec.TargetCluster, state: stateUnderWay, overrides: spec.AppliedOverrides}
 	if index, ok := placement.ResourceSnapshotIndex(r.Placement.GetName(), spec.ResourceSnapshotName); ok {
 		c.index = strconv.Itoa(index)
 	}

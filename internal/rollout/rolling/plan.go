@@ -15,6 +15,8 @@ type Binding struct {
 	// State and Snapshot are what it says is wanted.
 	State    placementv1.BindingState
 	Snapshot string
+	// OverridesDiffer tells whether the cluster is to get other overrides than it has.
+	OverridesDiffer bool
 	// Deleting tells whether it is being deleted already.
 	Deleting bool
 }
@@ -65,6 +67,8 @@ func decide(latest string, b Binding) (Action, string) {
 		return Bind, fmt.Sprintf("cluster %q was chosen; %s is its first snapshot", b.Cluster, latest)
 	case b.State == placementv1.BindingStateBound && b.Snapshot != latest:
 		return Move, fmt.Sprintf("cluster %q is on %s, and %s is newer", b.Cluster, b.Snapshot, latest)
+	case b.State == placementv1.BindingStateBound && b.OverridesDiffer:
+		return Move, fmt.Sprintf("cluster %q has other overrides than it is to get now", b.Cluster)
 	default:
 		return "", ""
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -148,6 +149,9 @@ func (s *step) observe(config *placementv1.StageConfig, stage *placementv1.Stage
 	}
 	if verdict == failing {
 		t.fails(row.ClusterName, trouble)
+		if trouble == troubleOverride {
+			s.overrideAgain(row, b)
+		}
 	}
 	t.inFlight = append(t.inFlight, row.ClusterName)
 }
@@ -197,6 +201,7 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	}
 	b.BindingSpec().State = placementv1.BindingStateBound
 	b.BindingSpec().ResourceSnapshotName = s.target
+	s.overridesOf(row).Give(b)
 	annotations := b.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()
 	annotations[placementv1.AnnotationUpdateRunUID] = string(s.run.GetUID())
@@ -210,6 +215,29 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	s.markStarted(row, s.now)
 	s.note("start %s: %d of at most %d in flight in stage %s", row.ClusterName, len(t.inFlight), limit, stage.StageName)
 	t.inFlight = append(t.inFlight, row.ClusterName)
+}
+
+// overridesOf returns the overrides of a cluster as they were planned, with the labels that it has now.
+func (s *step) overridesOf(row *placementv1.ClusterUpdatingStatus) override.Applied {
+	var labels map[string]string
+	if c := s.w.Fleet.Cluster(row.ClusterName); c != nil {
+		labels = c.Labels
+	}
+	return s.w.Overrides.With(row.AppliedOverrides, labels)
+}
+
+// overrideAgain has the overrides of a cluster applied once more where one could not be, and the labels that they ask for are
+// others by now.
+func (s *step) overrideAgain(row *placementv1.ClusterUpdatingStatus, b placementv1.BindingObject) {
+	want := s.overridesOf(row)
+	if want.Equal(override.AppliedTo(b)) {
+		return
+	}
+	if again, ok := b.DeepCopyObject().(placementv1.BindingObject); ok {
+		want.Give(again)
+		s.result.Start = append(s.result.Start, again)
+		s.note("%s has other labels, and is overridden again", row.ClusterName)
+	}
 }
 
 func (s *step) markStarted(row *placementv1.ClusterUpdatingStatus, at metav1.Time) {

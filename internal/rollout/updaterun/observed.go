@@ -4,6 +4,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ type World struct {
 	Bindings []placementv1.BindingObject
 	// Fleet is the member clusters.
 	Fleet schedule.Fleet
+	// Overrides are the snapshots that the runs' plans name, as far as they are known.
+	Overrides override.Known
 	// Requests are the approval requests that RequestNames names, as far as they exist, by name.
 	Requests map[string]placementv1.ApprovalRequestObject
 }

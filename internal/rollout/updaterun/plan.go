@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,8 @@ type PlanInput struct {
 	Fleet schedule.Fleet
 	// Snapshot is the answer about the resource snapshot; nil until a plan asked for it.
 	Snapshot *Snapshot
+	// Overrides are those that matter to the placement with that snapshot.
+	Overrides override.Matching
 }
 
 // Snapshot is what is known of the resource snapshot that a run is to roll out.
@@ -204,6 +207,27 @@ func (in *PlanInput) withSnapshot(status placementv1.UpdateRunStatus) Plan {
 		return pending(s.Missing)
 	default:
 		status.ResourceSnapshotIndexUsed = strconv.Itoa(s.Index)
+		if in.Overrides.Empty() {
+			return Plan{Verdict: Planned, Status: status}
+		}
+		in.freezeOverrides(&status)
+		if size := largestSize(&status); size > maxStatusBytes {
+			return failed("the plan, with the overrides of each cluster, would take up to %d KB of the run's status, which holds %d KB; "+
+				"divide the clusters among several placements", kilobytes(size), kilobytes(maxStatusBytes))
+		}
 		return Plan{Verdict: Planned, Status: status}
+	}
+}
+
+// freezeOverrides writes into a plan which overrides each cluster gets, so that one that is edited while the run is on its way
+// does not reach some of its clusters.
+func (in *PlanInput) freezeOverrides(status *placementv1.UpdateRunStatus) {
+	for i := range status.StagesStatus {
+		for j := range status.StagesStatus[i].Clusters {
+			row := &status.StagesStatus[i].Clusters[j]
+			if c := in.Fleet.Cluster(row.ClusterName); c != nil {
+				row.AppliedOverrides = in.Overrides.For(c.Labels).AppliedOverrides
+			}
+		}
 	}
 }

@@ -1,0 +1,148 @@
+package override
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Applied are the overrides that a cluster gets, and all that it depends on there what they do.
+type Applied struct {
+	placementv1.AppliedOverrides
+	// Labels are those labels of the cluster that the overrides ask for, as JSON; empty where they ask for none.
+	Labels string
+}
+
+// AppliedTo reads what a binding was given.
+func AppliedTo(b placementv1.BindingObject) Applied {
+	return Applied{AppliedOverrides: b.BindingSpec().AppliedOverrides, Labels: b.GetAnnotations()[placementv1.AnnotationOverrideLabels]}
+}
+
+// Equal tells whether two are the same. A list that is not there is an empty one.
+func (a Applied) Equal(b Applied) bool {
+	return a.Labels == b.Labels &&
+		slices.Equal(a.ClusterResourceOverrideSnapshots, b.ClusterResourceOverrideSnapshots) &&
+		slices.Equal(a.ResourceOverrideSnapshots, b.ResourceOverrideSnapshots)
+}
+
+// Empty tells whether there is nothing to override.
+func (a Applied) Empty() bool {
+	return len(a.ClusterResourceOverrideSnapshots)+len(a.ResourceOverrideSnapshots) == 0
+}
+
+// Give writes it on a binding, in memory.
+func (a Applied) Give(b placementv1.BindingObject) {
+	b.BindingSpec().AppliedOverrides = *a.DeepCopy()
+	annotations := b.GetAnnotations()
+	if a.Labels == "" {
+		delete(annotations, placementv1.AnnotationOverrideLabels)
+		return
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[placementv1.AnnotationOverrideLabels] = a.Labels
+	b.SetAnnotations(annotations)
+}
+
+// Cluster is what an override knows of a cluster.
+type Cluster struct {
+	// Name is the cluster's name.
+	Name string
+	// Labels are those labels of the cluster that its overrides ask for.
+	Labels map[string]string
+}
+
+// Cluster returns the cluster of that name, as the overrides see it.
+func (a Applied) Cluster(name string) (Cluster, error) {
+	c := Cluster{Name: name}
+	if a.Labels == "" {
+		return c, nil
+	}
+	if err := json.Unmarshal([]byte(a.Labels), &c.Labels); err != nil {
+		return c, fmt.Errorf("read annotation %s: %w", placementv1.AnnotationOverrideLabels, err)
+	}
+	return c, nil
+}
+
+// labelsText is the JSON of those of the labels that are asked for; empty where none is.
+func labelsText(asked map[string]bool, clusterLabels map[string]string) string {
+	if len(asked) == 0 {
+		return ""
+	}
+	known := map[string]string{}
+	for key := range asked {
+		if value, ok := clusterLabels[key]; ok {
+			known[key] = value
+		}
+	}
+	text, err := json.Marshal(known)
+	if err != nil {
+		panic("encode labels: " + err.Error()) // strings, which can be encoded
+	}
+	return string(text)
+}
+
+// Known are snapshots of overrides that can be looked up.
+type Known struct {
+	snapshots map[placement.Key]placementv1.OverrideSnapshotObject
+}
+
+// Know makes snapshots known.
+func Know(snapshots []placementv1.OverrideSnapshotObject) Known {
+	k := Known{snapshots: make(map[placement.Key]placementv1.OverrideSnapshotObject, len(snapshots))}
+	for _, s := range snapshots {
+		k.snapshots[placement.Key{Namespace: s.GetNamespace(), Name: s.GetName()}] = s
+	}
+	return k
+}
+
+// With completes a list of overrides for a cluster with some labels. A snapshot that is not known asks for no label.
+func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]string) Applied {
+	asked := map[string]bool{}
+	ask := func(namespace, name string) {
+		if s := k.snapshots[placement.Key{Namespace: namespace, Name: name}]; s != nil && s.OverridePolicy() != nil {
+			askedBy(s.OverridePolicy(), clusterLabels, asked)
+		}
+	}
+	for _, name := range list.ClusterResourceOverrideSnapshots {
+		ask("", name)
+	}
+	for _, name := range list.ResourceOverrideSnapshots {
+		ask(name.Namespace, name.Name)
+	}
+	return Applied{AppliedOverrides: list, Labels: labelsText(asked, clusterLabels)}
+}
+
+// ParentOf names the override that a snapshot is a revision of.
+func ParentOf(s metav1.Object) placement.Key {
+	return placement.Key{Namespace: s.GetNamespace(), Name: s.GetLabels()[placementv1.LabelParentOverride]}
+}
+
+// Index is a snapshot's index; -1 where it has none.
+func Index(s metav1.Object) int {
+	_, index := SplitName(s.GetName())
+	return index
+}
+
+// SnapshotName names the snapshot of an override with an index.
+func SnapshotName(name string, index int) string { return fmt.Sprintf("%s-%d", name, index) }
+
+// SplitName reads an override's name and the index back from the name of its snapshot; the index is -1 where that is none.
+func SplitName(snapshot string) (name string, index int) {
+	dash := strings.LastIndexByte(snapshot, '-')
+	if dash < 0 {
+		return "", -1
+	}
+	index, err := strconv.Atoi(snapshot[dash+1:])
+	if err != nil || index < 0 || SnapshotName(snapshot[:dash], index) != snapshot {
+		return "", -1
+	}
+	return snapshot[:dash], index
+}

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// rendered are annotations that a Work has only where what it was rendered from asks for them.
+var rendered = []string{
+	placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationOverrideFailed,
+	placementv1.AnnotationEnvelopeRefused,
+}
+
+// overrideHashes say on a Work which overrides went into it.
+func overrideHashes(a override.Applied) map[string]string {
+	hashes := map[string]string{}
+	if len(a.ClusterResourceOverrideSnapshots) > 0 {
+		hashes[placementv1.AnnotationClusterResourceOverrideHash] = hashOf(a.ClusterResourceOverrideSnapshots)
+	}
+	if len(a.ResourceOverrideSnapshots) > 0 {
+		hashes[placementv1.AnnotationResourceOverrideHash] = hashOf(a.ResourceOverrideSnapshots)
+	}
+	return hashes
+}
+
+// overridesText stands for all that the overrides of a target depend on. Snapshots of overrides are immutable, and the name of
+// one is not given to another.
+func overridesText(t Target) string {
+	return hashOf(t.Overrides) + t.Cluster
+}
+
+func hashOf(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("encode the names of overrides: " + err.Error()) // strings, which can be encoded
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Identify tells which object a manifest is.
+func Identify(raw []byte) (placementv1.ResourceIdentifier, error) {
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        struct{ Name, Namespace string } `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return placementv1.ResourceIdentifier{}, fmt.Errorf("read a manifest: %w", err)
+	}
+	kind := head.GroupVersionKind()
+	return placementv1.ResourceIdentifier{
+		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name,
+	}, nil
+}
+
+// Previous returns the manifest of an object as it was last rendered for the target; nil where there was none.
+type Previous func(placementv1.ResourceIdentifier) ([]byte, error)
+
+// Override applies overrides to the content of a snapshot part, for one cluster. An object that cannot be overridden stays what
+// it was, or stays out if it was not there; the others do not wait for it. failures says what could not be overridden.
+func Override(content []placementv1.ResourceContent, snapshots []placementv1.OverrideSnapshotObject, c override.Cluster, previous Previous) (
+	manifests []placementv1.ResourceContent, failures []error, err error) {
+	manifests = make([]placementv1.ResourceContent, 0, len(content))
+	for i := range content {
+		id, err := Identify(content[i].Raw)
+		if err != nil { // what is no object is told by the member
+			manifests = append(manifests, content[i])
+			continue
+		}
+		changed, left, err := override.Apply(snapshots, c, id, content[i].Raw)
+		var failure *override.Failure
+		if errors.As(err, &failure) {
+			failures = append(failures, err)
+			if changed, err = previous(id); err != nil {
+				return nil, nil, err
+			}
+			left = changed != nil
+		}
+		if left {
+			manifests = append(manifests, placementv1.ResourceContent{RawExtension: runtime.RawExtension{Raw: changed}})
+		}
+	}
+	return manifests, failures, nil
+}
+
+// FailOverrides says on a Work which of its objects could not be overridden.
+func FailOverrides(w *placementv1.Work, failures []error) {
+	if len(failures) == 0 {
+		return
+	}
+	texts := make([]string, 0, len(failures))
+	for _, f := range failures {
+		texts = append(texts, f.Error())
+	}
+	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationOverrideFailed, placement.Quote(strings.Join(texts, "; ")))
+}
