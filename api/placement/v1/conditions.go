@@ -19,6 +19,8 @@ const (
 	ConditionApplied = "Applied"
 	// ConditionAvailable: is every object available in the member?
 	ConditionAvailable = "Available"
+	// ConditionStatusSynced, on a ClusterResourcePlacement: is its status in the namespace that it selects, too?
+	ConditionStatusSynced = "StatusSynced"
 	// ConditionRemoved, on a Work that is being deleted: has the agent removed or released what it applied?
 	ConditionRemoved = "Removed"
 )
@@ -37,6 +39,16 @@ const (
 	ReasonResourceSelectionIncomplete = "ResourceSelectionIncomplete"
 	// ReasonScheduled: this cluster was chosen.
 	ReasonScheduled = "Scheduled"
+	// ReasonScheduleFailed: no cluster was found for one of those that the policy asks for.
+	ReasonScheduleFailed = "ScheduleFailed"
+)
+
+// Reasons of StatusSynced.
+const (
+	// ReasonStatusSyncSucceeded: the copy of the status is as the status.
+	ReasonStatusSyncSucceeded = "StatusSyncSucceeded"
+	// ReasonStatusSyncFailed: the copy could not be written; the message says why.
+	ReasonStatusSyncFailed = "StatusSyncFailed"
 )
 
 // Reasons of RolloutStarted.

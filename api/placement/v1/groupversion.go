@@ -16,6 +16,7 @@ var BetaGroupVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&ClusterResourcePlacement{}, &ClusterResourcePlacementList{},
+		&ClusterResourcePlacementStatus{}, &ClusterResourcePlacementStatusList{},
 		&ClusterSchedulingPolicySnapshot{}, &ClusterSchedulingPolicySnapshotList{},
 		&ClusterResourceSnapshot{}, &ClusterResourceSnapshotList{},
 		&ClusterResourceBinding{}, &ClusterResourceBindingList{},

@@ -18,6 +18,7 @@ func TestServedKinds(t *testing.T) {
 	ours := []string{"fleet", "fleet-placement"}
 	want := map[string]apitest.Served{
 		"clusterresourceplacements":        {Kind: "ClusterResourcePlacement", ShortNames: []string{"crp"}, Categories: ours, Status: true},
+		"clusterresourceplacementstatuses": {Kind: "ClusterResourcePlacementStatus", Namespaced: true, ShortNames: []string{"crps"}, Categories: ours},
 		"clusterschedulingpolicysnapshots": {Kind: "ClusterSchedulingPolicySnapshot", ShortNames: []string{"csps"}, Categories: ours, Status: true},
 		"clusterresourcesnapshots":         {Kind: "ClusterResourceSnapshot", ShortNames: []string{"crs"}, Categories: ours},
 		"clusterresourcebindings":          {Kind: "ClusterResourceBinding", ShortNames: []string{"crb"}, Categories: ours, Status: true},
