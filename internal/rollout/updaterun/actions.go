@@ -127,7 +127,9 @@ func (s *step) comply(action *placementv1.ClusterAction) (refused string) {
 				meta.RemoveStatusCondition(tasks, placementv1.ConditionWaitTimeElapsed)
 			}
 		}
-		*row = placementv1.ClusterUpdatingStatus{ClusterName: row.ClusterName, Retries: row.Retries + 1}
+		// All else of the row, such as the overrides that were frozen with the plan, stays as it was.
+		row.State, row.Conditions, row.HeldSince, row.HeldSeconds = "", nil, nil, 0
+		row.Retries++
 		s.tell(normal(placementv1.ReasonClusterUpdatingRetried, fmt.Sprintf("Cluster %s is started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))))
 		s.note("%s is to be started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))
 	}
