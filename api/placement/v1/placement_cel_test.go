@@ -197,7 +197,6 @@ func TestUnknownFields(t *testing.T) {
 		"spec.policy.affinity":                        "  policy: {affinity: {}}",
 		"spec.policy.numberOfClusters":                "  policy: {numberOfClusters: 2}",
 		"spec.policy.tolerations":                     "  policy: {tolerations: []}",
-		"spec.strategy.rollingUpdate":                 "  strategy: {rollingUpdate: {maxUnavailable: 1}}",
 		"spec.strategy.deleteStrategy":                "  strategy: {deleteStrategy: {propagationPolicy: Abandon}}",
 		"spec.statusReportingScope":                   "  statusReportingScope: NamespaceAccessible",
 		"spec.policy.topologySpreadConstraints":       "  policy: {topologySpreadConstraints: []}",
