@@ -33,14 +33,14 @@ func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, 
 	if err != nil {
 		return failedOverride("binding %s: %v; remove the annotation", t.Binding, err), nil
 	}
-	manifests, failures, err := render.Override(content, snapshots, cluster, func(id placementv1.ResourceIdentifier) ([]byte, error) {
+	manifests, failures, held, err := render.Override(content, snapshots, cluster, func(id placementv1.ResourceIdentifier) ([]byte, error) {
 		return c.previous(ctx, w, id)
 	})
 	if err != nil {
 		return nil, err
 	}
 	render.Fill(wanted, manifests)
-	render.FailOverrides(wanted, failures)
+	render.FailOverrides(wanted, failures, held)
 	return nil, nil //nolint:nilnil // no problem
 }
 
