@@ -16,7 +16,7 @@ import (
 func TestBindings(t *testing.T) {
 	install(t)
 	const refusal = "would remove from cluster paris what placement web has placed there. If that is what you want, delete the placement, or change its policy"
-	anna, hubItself := as(t, "anna"), as(t, "system:serviceaccount:fleetwright-system:fleetwright-hub")
+	anna, hubItself := as(t, "anna", "fleetwright:admins"), as(t, "system:serviceaccount:fleetwright-system:fleetwright-hub")
 	binding := func(name string, state placementv1.BindingState) *placementv1.ClusterResourceBinding {
 		b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{placementv1.LabelParentPlacement: "web"}}}
 		b.Spec = placementv1.ResourceBindingSpec{State: state, TargetCluster: "paris", SchedulingPolicySnapshotName: "web-0",

@@ -25,8 +25,8 @@ func install(t *testing.T) {
 	installed.Do(func() { framework.InstallPolicies(t, hub) })
 }
 
-// as is a client of a person who may do everything, but not under another's name.
-func as(t testing.TB, user string) client.Client {
+// as is a client of a person who may do everything, but not under another's name, and in these groups.
+func as(t testing.TB, user string, groups ...string) client.Client {
 	t.Helper()
 	admin := framework.Client(t, hub)
 	binding := &rbacv1.ClusterRoleBinding{
@@ -38,6 +38,6 @@ func as(t testing.TB, user string) client.Client {
 		t.Fatalf("give %s rights: %v", user, err)
 	}
 	config := rest.CopyConfig(hub)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return framework.Client(t, config)
 }

@@ -11,6 +11,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -156,6 +157,18 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// requestOf is an approval request as a run makes it.
+func requestOf(run *placementv1.ClusterStagedUpdateRun, name, stage string) *placementv1.ClusterApprovalRequest {
+	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{placementv1.LabelTargetUpdateRun: run.Name},
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: placementv1.GroupVersion.String(), Kind: "ClusterStagedUpdateRun", Name: run.Name, UID: run.UID},
+		},
+	}}
+	request.Spec.TargetUpdateRun, request.Spec.TargetStage = run.Name, stage
+	return request
+}
+
 func TestRunApprove(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
 	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "approve"}}
@@ -166,12 +179,16 @@ func TestRunApprove(t *testing.T) {
 	if _, err := amc(t, "run", "approve", "approve"); err == nil || !strings.Contains(err.Error(), "waits for no approval") {
 		t.Errorf("without a request: got error %v", err)
 	}
+	other := *run
+	other.UID = "of-an-earlier-run"
+	if err := hub.Create(t.Context(), requestOf(&other, "approve-before-zero", "zero")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := amc(t, "run", "approve", "approve"); err == nil || !strings.Contains(err.Error(), "waits for no approval") {
+		t.Errorf("with a request of an earlier run of its name: got error %v", err)
+	}
 	for _, stage := range []string{"one", "two"} {
-		request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{
-			Name: "approve-before-" + stage, Labels: map[string]string{placementv1.LabelTargetUpdateRun: "approve"},
-		}}
-		request.Spec.TargetUpdateRun, request.Spec.TargetStage = "approve", stage
-		if err := hub.Create(t.Context(), request); err != nil {
+		if err := hub.Create(t.Context(), requestOf(run, "approve-before-"+stage, stage)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,14 +227,12 @@ func TestRunApproveSaysWhatIsOpen(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
 	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "timed"}}
 	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
-	request := &placementv1.ClusterApprovalRequest{ObjectMeta: metav1.ObjectMeta{
-		Name: "timed-after-canary", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "timed"},
-	}}
-	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "timed", "canary"
-	for _, object := range []client.Object{run, request} {
-		if err := hub.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+	if err := hub.Create(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	request := requestOf(run, "timed-after-canary", "canary")
+	if err := hub.Create(t.Context(), request); err != nil {
+		t.Fatal(err)
 	}
 	began := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	run.Status.StagedUpdateStrategySnapshot = &placementv1.UpdateStrategySpec{Stages: []placementv1.StageConfig{{Name: "canary",
@@ -245,5 +260,42 @@ func TestRunApproveSaysWhatIsOpen(t *testing.T) {
 	const want = `stage "canary" of update run "timed" is already approved by admin at 2026-01-02T03:05:05Z; it still waits until 2026-01-02T04:04:05Z (TimedWait)`
 	if _, err := amc(t, "run", "approve", "timed", "--stage", "canary"); err == nil || err.Error() != want {
 		t.Errorf("approving twice says %v, want %s", err, want)
+	}
+}
+
+// TestRunApproveInNamespace: with -n a StagedUpdateRun is meant, and a cluster-scoped one of its name is left alone.
+func TestRunApproveInNamespace(t *testing.T) {
+	hub := framework.Client(t, hubConfig)
+	if err := hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "approving"}}); err != nil {
+		t.Fatal(err)
+	}
+	run := &placementv1.StagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Namespace: "approving", Name: "inside"}}
+	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
+	if err := hub.Create(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	request := &placementv1.ApprovalRequest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "approving", Name: "inside-before-one", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "inside"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: placementv1.GroupVersion.String(), Kind: "StagedUpdateRun", Name: "inside", UID: run.UID}},
+	}}
+	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "inside", "one"
+	if err := hub.Create(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := amc(t, "run", "approve", "inside"); err == nil || !strings.Contains(err.Error(), "with -n NAMESPACE a StagedUpdateRun is meant") {
+		t.Errorf("without -n: got error %v", err)
+	}
+	out, err := amc(t, "run", "approve", "inside", "-n", "approving")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("approvalrequest.placement.kubernetes-fleet.io/inside-before-one approved\n", out); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
+		t.Fatal(err)
+	}
+	if !meta.IsStatusConditionTrue(request.Status.Conditions, placementv1.ConditionApproved) {
+		t.Errorf("the request has %+v, want Approved", request.Status.Conditions)
 	}
 }

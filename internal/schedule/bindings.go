@@ -47,15 +47,32 @@ func (o *Owner) mark(b placementv1.BindingObject) {
 	b.SetLabels(labels)
 }
 
-// Holders are the clusters that the placement's bindings give it.
-func (o *Owner) Holders(bindings []placementv1.BindingObject) sets.Set[string] {
-	held := sets.New[string]()
-	for _, b := range bindings {
-		if o.owns(b) && b.GetDeletionTimestamp().IsZero() && b.BindingSpec().State != placementv1.BindingStateUnscheduled {
-			held.Insert(b.BindingSpec().TargetCluster)
+// Holders are the clusters that the placement has bindings to.
+func (o *Owner) Holders(fleet Fleet, bindings []placementv1.BindingObject) map[string]Holder {
+	holders := map[string]Holder{}
+	for cluster, b := range o.standing(bindings) {
+		if !o.owns(b) {
+			continue
+		}
+		spec, c := b.BindingSpec(), fleet.Cluster(cluster)
+		uid := b.GetAnnotations()[placementv1.AnnotationClusterUID]
+		holders[cluster] = Holder{
+			State: spec.State, Removing: !b.GetDeletionTimestamp().IsZero(), Decision: spec.ClusterDecision,
+			Current: spec.SchedulingPolicySnapshotName == o.PolicySnapshot && c != nil && (uid == "" || uid == string(c.UID)),
 		}
 	}
-	return held
+	return holders
+}
+
+// standing finds, for each cluster, the binding that stands for it: of several, the one that has its name.
+func (o *Owner) standing(bindings []placementv1.BindingObject) map[string]placementv1.BindingObject {
+	standing := map[string]placementv1.BindingObject{}
+	for _, b := range bindings {
+		if _, taken := standing[b.BindingSpec().TargetCluster]; !taken || b.GetName() == o.bindingName(b) {
+			standing[b.BindingSpec().TargetCluster] = b
+		}
+	}
+	return standing
 }
 
 // Changes are what is to be done to a placement's bindings so that they say what was decided.
@@ -72,12 +89,7 @@ type Changes struct {
 // never adopted, nor is one that is being deleted: the cluster waits until it is gone.
 func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObject, newBinding func() placementv1.BindingObject) Changes {
 	var changes Changes
-	kept := map[string]placementv1.BindingObject{} // cluster → the binding that stands for it
-	for _, b := range bindings {
-		if _, taken := kept[b.BindingSpec().TargetCluster]; !taken || b.GetName() == o.bindingName(b) {
-			kept[b.BindingSpec().TargetCluster] = b
-		}
-	}
+	kept := o.standing(bindings)
 	chosen := sets.New[string]()
 	for i := range result.Selected {
 		decision := result.Selected[i]

@@ -1,128 +1,137 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
-
-const (
-	// maxDecisions is how many decisions a policy snapshot lists.
-	maxDecisions = 1000
-	// maxUnselected is how many of them are of clusters that were not chosen.
-	maxUnselected = 20
-)
-
-// reasonLeft is why a cluster that leaves, or is not there any more, is not chosen.
-const reasonLeft = "cluster has left the fleet"
 
 // Request is what is asked of the scheduler.
 type Request struct {
 	// Policy is the placement's; nil means every cluster.
 	Policy *placementv1.PlacementPolicy
-	// Holders are the clusters that the placement has been given before, and that nothing has taken from it since. A
-	// cluster that is merely cut off keeps what it holds.
-	Holders sets.Set[string]
+	// Number is how many clusters a PickN policy asks for.
+	Number int
+	// Namespace is that of a namespaced placement.
+	Namespace string
+	// Holders is, by cluster, what the placement's bindings say.
+	Holders map[string]Holder
 }
 
-// Result is the answer, each part sorted by cluster.
-type Result struct {
-	Selected, Unselected []placementv1.ClusterDecision
+// Holder is a cluster that the placement has a binding to.
+type Holder struct {
+	// State is the binding's; Removing tells that it is being deleted.
+	State    placementv1.BindingState
+	Removing bool
+	// Current tells that this very cluster was chosen under the policy as it is now.
+	Current bool
+	// Decision is why it was.
+	Decision placementv1.ClusterDecision
 }
 
-// Filter is one rule on which clusters a placement may be given.
-type Filter interface {
-	// Refuse says, for a person, why the cluster may not be chosen; it is empty where it may.
-	Refuse(*Request, *Cluster) string
+// holds tells whether a cluster has been given the placement, and nothing has taken it since. A cluster that is merely cut
+// off keeps what it holds.
+func (r *Request) holds(cluster string) bool {
+	h, found := r.Holders[cluster]
+	return found && !h.Removing && h.State != placementv1.BindingStateUnscheduled
 }
 
-// filters are all rules, in the order in which they are asked: the first refusal is the reason that is given.
-var filters = []Filter{staysInFleet{}, isConnected{}}
+// keeps tells whether a cluster holds the placement under the policy as it is now, so that what made it fit is not asked
+// again.
+func (r *Request) keeps(cluster string) bool { return r.Holders[cluster].Current && r.holds(cluster) }
 
-// staysInFleet refuses clusters that are leaving.
-type staysInFleet struct{}
+// PolicyError is a mistake in a policy that only the person who wrote it can put right.
+type PolicyError struct{ Problem string }
 
-func (staysInFleet) Refuse(_ *Request, c *Cluster) string {
-	if c.Leaving {
-		return reasonLeft
-	}
-	return ""
-}
-
-// isConnected refuses clusters that have not joined or are not healthy, unless they hold the placement already.
-type isConnected struct{}
-
-func (isConnected) Refuse(r *Request, c *Cluster) string {
-	if c.Disconnected == "" || r.Holders.Has(c.Name) {
-		return ""
-	}
-	return "cluster is not connected to the fleet: " + c.Disconnected
-}
+// Error says what the mistake is.
+func (e *PolicyError) Error() string { return e.Problem }
 
 // Decide chooses clusters of the fleet. Holders that the fleet does not know any more are among those not chosen.
 func Decide(r Request, fleet Fleet) (Result, error) {
-	if r.Policy != nil && r.Policy.PlacementType != "" && r.Policy.PlacementType != placementv1.PickAllPlacementType {
-		return Result{}, fmt.Errorf("placement type %q is not known to this hub", r.Policy.PlacementType)
+	affinity, err := newAffinity(&r)
+	if err != nil {
+		return Result{}, err
 	}
+	rules := []Rule{staysInFleet{}, isConnected{&r}, affinity, hasNamespace{&r}, isTolerated{&r}}
 	var result Result
-	for i := range fleet.clusters {
-		c := &fleet.clusters[i]
-		if reason := refusal(&r, c); reason != "" {
-			result.Unselected = append(result.Unselected, placementv1.ClusterDecision{ClusterName: c.Name, Reason: reason})
-			continue
-		}
-		result.Selected = append(result.Selected, placementv1.ClusterDecision{
-			ClusterName: c.Name,
-			Selected:    true,
-			Reason:      fmt.Sprintf("Successfully scheduled resources for placement in %q: picked by scheduling policy", c.Name),
-		})
+	switch t := r.Policy.Type(); t {
+	case placementv1.PickAllPlacementType:
+		result = pickAll(fleet, rules)
+	case placementv1.PickNPlacementType:
+		result = pickN(&r, fleet, affinity, rules)
+	case placementv1.PickFixedPlacementType:
+		result = pickFixed(&r, fleet)
+	default:
+		return Result{}, &PolicyError{fmt.Sprintf("placement type %q is not known to this hub", t)}
 	}
-	for _, name := range sets.List(r.Holders) {
-		if fleet.Cluster(name) == nil {
-			result.Unselected = append(result.Unselected, placementv1.ClusterDecision{ClusterName: name, Reason: reasonLeft})
+	for name := range r.Holders {
+		if fleet.Cluster(name) == nil && !result.refuses(name) {
+			result.refuse(&Cluster{Name: name, Leaving: true}, staysInFleet{})
 		}
 	}
-	slices.SortFunc(result.Unselected, byCluster)
+	result.sort()
 	return result, nil
 }
 
-func refusal(r *Request, c *Cluster) string {
-	for _, f := range filters {
-		if reason := f.Refuse(r, c); reason != "" {
-			return reason
+// pickAll chooses every cluster that no rule refuses.
+func pickAll(fleet Fleet, rules []Rule) Result {
+	result := Result{wanted: -1, Selected: make([]placementv1.ClusterDecision, 0, len(fleet.clusters))}
+	for i := range fleet.clusters {
+		c := &fleet.clusters[i]
+		if rule := refusal(rules, c); rule != nil {
+			result.refuse(c, rule)
+		} else {
+			result.Selected = append(result.Selected, picked(c.Name))
 		}
 	}
-	return ""
+	return result
 }
 
-// Message sums the result up.
-func (r *Result) Message() string {
-	return fmt.Sprintf("found all cluster needed as specified by the scheduling policy, found %d cluster(s)", len(r.Selected))
-}
-
-// Listed are the decisions that a policy snapshot shows: those chosen, then a few of the others.
-func (r *Result) Listed() []placementv1.ClusterDecision {
-	listed := slices.Concat(r.Selected, r.Unselected[:min(len(r.Unselected), maxUnselected)])
-	return listed[:min(len(listed), maxDecisions)]
-}
-
-// refused is why a cluster was not chosen.
-func (r *Result) refused(cluster string) string {
-	if i, found := slices.BinarySearchFunc(r.Unselected, placementv1.ClusterDecision{ClusterName: cluster}, byCluster); found {
-		return r.Unselected[i].Reason
+// pickFixed chooses the clusters that are named, whatever their labels, properties and taints.
+func pickFixed(r *Request, fleet Fleet) Result {
+	var result Result
+	rules := []Rule{staysInFleet{}, isConnected{r}}
+	named := slices.Compact(slices.Sorted(slices.Values(r.Policy.ClusterNames)))
+	result.wanted = len(named)
+	for _, name := range named {
+		c := fleet.Cluster(name)
+		if c == nil {
+			result.refuse(&Cluster{Name: name}, isFound{})
+		} else if rule := refusal(rules, c); rule != nil {
+			result.refuse(c, isEligible{rule})
+		} else {
+			result.Selected = append(result.Selected, picked(name))
+		}
 	}
-	return reasonLeft
+	for i := range fleet.clusters {
+		c := &fleet.clusters[i]
+		if _, found := slices.BinarySearch(named, c.Name); !found {
+			result.others = append(result.others, refused{c, isNamed{}, nil})
+		}
+	}
+	return result
+}
+
+// refusal is the first rule that refuses a cluster; nil where none does.
+func refusal(rules []Rule, c *Cluster) Rule {
+	for _, rule := range rules {
+		if !rule.Allows(c) {
+			return rule
+		}
+	}
+	return nil
+}
+
+// picked is the decision for a cluster, where clusters are not compared.
+func picked(cluster string) placementv1.ClusterDecision {
+	return placementv1.ClusterDecision{
+		ClusterName: cluster, Selected: true,
+		Reason: `Successfully scheduled resources for placement in "` + cluster + `": picked by scheduling policy`,
+	}
 }
 
 func byCluster(a, b placementv1.ClusterDecision) int {
-	switch {
-	case a.ClusterName < b.ClusterName:
-		return -1
-	case a.ClusterName > b.ClusterName:
-		return 1
-	default:
-		return 0
-	}
+	return cmp.Compare(a.ClusterName, b.ClusterName)
 }

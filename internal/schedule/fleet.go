@@ -5,6 +5,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,6 +27,21 @@ type Cluster struct {
 	Leaving bool
 	// Disconnected says why the cluster cannot be worked with now; empty for one that has joined and is healthy.
 	Disconnected string
+	// Taints keep placements off that do not tolerate them.
+	Taints []clusterv1.Taint
+	// Properties and Usage are what its agent reports of it.
+	Properties map[string]clusterv1.PropertyValue
+	Usage      clusterv1.ResourceUsage
+	// Namespaces are those of the cluster, where NamespacesKnown.
+	Namespaces      map[string]string
+	NamespacesKnown bool
+}
+
+// SameStanding tells whether two observations of a member differ in nothing but its taints and what its agent
+// reports of the cluster's properties.
+func (c *Cluster) SameStanding(other *Cluster) bool {
+	return c.Name == other.Name && c.UID == other.UID && c.Leaving == other.Leaving && c.Disconnected == other.Disconnected &&
+		maps.Equal(c.Labels, other.Labels)
 }
 
 // Fleet is all clusters at one moment, sorted by name.
@@ -66,6 +82,9 @@ func Observe(m *clusterv1.MemberCluster) Cluster {
 		Labels:       m.Labels,
 		Leaving:      !m.DeletionTimestamp.IsZero(),
 		Disconnected: disconnected(m),
+		Taints:       m.Spec.Taints,
+		Properties:   m.Status.Properties,
+		Usage:        m.Status.ResourceUsage,
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 )
 
@@ -97,7 +96,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Decide(Request{Holders: sets.New(tc.holders...)}, NewFleet(tc.clusters))
+			r, err := Decide(Request{Holders: holding(tc.holders...)}, NewFleet(tc.clusters))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,6 +118,15 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// holding are clusters that were given the placement.
+func holding(clusters ...string) map[string]Holder {
+	holders := map[string]Holder{}
+	for _, c := range clusters {
+		holders[c] = Holder{State: placementv1.BindingStateBound, Current: true, Decision: selected(c)}
+	}
+	return holders
+}
+
 func TestListedIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 15, 990, 3000} {
@@ -134,7 +142,7 @@ func TestListedIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		listed := r.Listed()
-		if want := min(n+maxUnselected, maxDecisions); len(listed) != want {
+		if want := min(n+maxUnselected, MaxDecisions); len(listed) != want {
 			t.Errorf("%d chosen, 50 not: %d are listed, want %d", n, len(listed), want)
 		}
 		if want := fmt.Sprintf("found all cluster needed as specified by the scheduling policy, found %d cluster(s)", n); r.Message() != want {
@@ -328,7 +336,7 @@ func TestBind(t *testing.T) {
 			t.Parallel()
 			fleet := NewFleet(tc.clusters)
 			before := deepCopies(tc.bindings)
-			r, err := Decide(Request{Holders: owner.Holders(tc.bindings)}, fleet)
+			r, err := Decide(Request{Holders: owner.Holders(fleet, tc.bindings)}, fleet)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -395,8 +403,12 @@ func TestBindProperties(t *testing.T) {
 		if diff := cmp.Diff(r.Selected, again.Selected); diff != "" {
 			t.Fatalf("a second pass decides otherwise:\n%s", diff)
 		}
-		if held := owner.Holders(after); len(left.Waiting) == 0 && held.Len() != len(r.Selected) {
-			t.Fatalf("%d clusters are chosen, %d hold the placement", len(r.Selected), held.Len())
+		held := 0
+		for _, h := range owner.Holders(fleet, after) {
+			held += number(!h.Removing && h.State != placementv1.BindingStateUnscheduled)
+		}
+		if len(left.Waiting) == 0 && held != len(r.Selected) {
+			t.Fatalf("%d clusters are chosen, %d hold the placement", len(r.Selected), held)
 		}
 	})
 }
@@ -414,7 +426,7 @@ func drawBinding(t *rapid.T, cluster string) placementv1.BindingObject {
 }
 
 func decideAndBind(t *rapid.T, fleet Fleet, bindings []placementv1.BindingObject) (Result, Changes) {
-	r, err := Decide(Request{Holders: owner.Holders(bindings)}, fleet)
+	r, err := Decide(Request{Holders: owner.Holders(fleet, bindings)}, fleet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +29,10 @@ import (
 func InstallPolicies(t testing.TB, config *rest.Config) {
 	t.Helper()
 	c := Client(t, config)
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleetwright-system"}}
+	if err := c.Create(t.Context(), system); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatalf("create namespace %s: %v", system.Name, err)
+	}
 	for _, object := range Manifests(t, filepath.Join("config", "policies")) {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatalf("install %s %s: %v", object.GetKind(), object.GetName(), err)
@@ -34,6 +40,10 @@ func InstallPolicies(t testing.TB, config *rest.Config) {
 	}
 	for what, inForce := range map[string]func(context.Context, client.Client) (bool, error){
 		"refuse Pods": refusesPods, "record approvers and keep accepted approvals": guardsApprovals,
+		"record who asked": recordsRequesters,
+		"keep the fleet's objects": func(ctx context.Context, c client.Client) (bool, error) {
+			return guardsTheFleet(ctx, c, config)
+		},
 	} {
 		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, Patience, true, func(ctx context.Context) (bool, error) {
 			return inForce(ctx, c)
@@ -70,6 +80,44 @@ func Manifests(t testing.TB, folder string) []*unstructured.Unstructured {
 		}
 	}
 	return objects
+}
+
+// recordsRequesters cancels a run that nobody makes, and looks for who did.
+func recordsRequesters(ctx context.Context, c client.Client) (bool, error) {
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}
+	run.Spec = placementv1.UpdateRunSpec{PlacementName: "probe", StagedUpdateStrategyName: "probe", State: placementv1.UpdateRunStateRun,
+		Cancel: &placementv1.RunCancellation{}}
+	err := c.Create(ctx, run, client.DryRunAll)
+	if apierrors.IsServiceUnavailable(err) {
+		return false, nil
+	}
+	return err == nil && run.Spec.Cancel != nil && run.Spec.Cancel.RequestedBy != "", err
+}
+
+// guardsTheFleet tells whether an administrator may make a Work, and somebody else who has all rights may not.
+func guardsTheFleet(ctx context.Context, c client.Client, config *rest.Config) (bool, error) {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "policy-probe"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "policy-probe"}},
+	}
+	if err := c.Create(ctx, binding); client.IgnoreAlreadyExists(err) != nil {
+		return false, fmt.Errorf("give the probe rights: %w", err)
+	}
+	other := rest.CopyConfig(config)
+	other.Impersonate = rest.ImpersonationConfig{UserName: "policy-probe"}
+	probe, err := client.New(other, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return false, fmt.Errorf("make a client: %w", err)
+	}
+	work := func() *placementv1.Work {
+		return &placementv1.Work{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-", Namespace: "default"}}
+	}
+	if err := c.Create(ctx, work(), client.DryRunAll); err != nil {
+		return false, nil //nolint:nilerr // before the policy has read its ConfigMap it refuses everything
+	}
+	err = probe.Create(ctx, work(), client.DryRunAll)
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only the hub may"), nil
 }
 
 func refusesPods(ctx context.Context, c client.Client) (bool, error) {

@@ -37,6 +37,8 @@ const (
 	ReasonResourceSelectionIncomplete = "ResourceSelectionIncomplete"
 	// ReasonScheduled: this cluster was chosen.
 	ReasonScheduled = "Scheduled"
+	// ReasonScheduleFailed: no cluster was found for one of those that the policy asks for.
+	ReasonScheduleFailed = "ScheduleFailed"
 )
 
 // Reasons of RolloutStarted.

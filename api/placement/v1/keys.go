@@ -36,6 +36,8 @@ const (
 
 	// AnnotationPlacementGeneration is, on a policy snapshot, the generation of the placement it was last seen to match.
 	AnnotationPlacementGeneration = "kubernetes-fleet.io/CRP-generation"
+	// AnnotationNumberOfClusters is, on a policy snapshot of type PickN, how many clusters are wanted now.
+	AnnotationNumberOfClusters = "kubernetes-fleet.io/number-of-clusters"
 	// AnnotationResourceHash is, on a master resource snapshot, the SHA-256 of the whole selection, in hex.
 	AnnotationResourceHash = "kubernetes-fleet.io/resource-hash"
 	// AnnotationSnapshotCount is, on a master resource snapshot, the number of objects that the snapshot is split into.

@@ -23,6 +23,9 @@ type PlacementSpec struct {
 	// policy says which clusters receive the objects. Without it every joined and healthy cluster does. It cannot be
 	// taken away again once it is set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.placementType != 'PickFixed' || !(has(self.affinity) || has(self.numberOfClusters) || (has(self.topologySpreadConstraints) && size(self.topologySpreadConstraints) > 0) || (has(self.tolerations) && size(self.tolerations) > 0))",message="affinity, numberOfClusters, topologySpreadConstraints, and tolerations cannot be set when placementType is PickFixed"
+	// +kubebuilder:validation:XValidation:rule="self.placementType != 'PickAll' || !((has(self.clusterNames) && size(self.clusterNames) > 0) || has(self.numberOfClusters) || (has(self.topologySpreadConstraints) && size(self.topologySpreadConstraints) > 0))",message="clusterNames, numberOfClusters, and topologySpreadConstraints cannot be set when placementType is PickAll"
+	// +kubebuilder:validation:XValidation:rule="self.placementType != 'PickN' || (has(self.numberOfClusters) && !(has(self.clusterNames) && size(self.clusterNames) > 0))",message="clusterNames cannot be set and numberOfClusters must be set when placementType is PickN"
 	Policy *PlacementPolicy `json:"policy,omitempty"`
 
 	// strategy says how a change reaches the clusters. Default: RollingUpdate.

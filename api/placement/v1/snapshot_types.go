@@ -8,7 +8,8 @@ import (
 // SchedulingPolicySnapshotSpec is one revision of a placement's policy.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable; the hub makes a new snapshot when the policy changes"
 type SchedulingPolicySnapshotSpec struct {
-	// policy is the placement's policy; absent where the placement has none.
+	// policy is the placement's policy without numberOfClusters, which is in an annotation so that it can change without a new
+	// snapshot; absent where the placement has none.
 	// +optional
 	Policy *PlacementPolicy `json:"policy,omitempty"`
 	// policyHash is the SHA-256 of the policy, as hex text.
@@ -42,8 +43,21 @@ type ClusterDecision struct {
 	ClusterName string `json:"clusterName"`
 	// selected tells whether it was chosen.
 	Selected bool `json:"selected"`
+	// clusterScore is how well the cluster suits the placement, where clusters are compared: by PickN.
+	// +optional
+	ClusterScore *ClusterScore `json:"clusterScore,omitempty"`
 	// reason says why or why not, for a person.
 	Reason string `json:"reason"`
+}
+
+// ClusterScore is how well a cluster suits a placement; more is better. priorityScore goes before affinityScore.
+type ClusterScore struct {
+	// affinityScore is the sum of what the preferred terms of the affinity give.
+	// +optional
+	AffinityScore *int32 `json:"affinityScore,omitempty"`
+	// priorityScore is what the topology spread constraints give: how much more even the clusters were spread by this one.
+	// +optional
+	TopologySpreadScore *int32 `json:"priorityScore,omitempty"`
 }
 
 // ClusterSchedulingPolicySnapshot is one revision of the policy of a ClusterResourcePlacement, with the clusters chosen.

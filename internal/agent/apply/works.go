@@ -91,6 +91,15 @@ func listingOf(work *placementv1.Work) *listing {
 	return l
 }
 
+// placementOf names the placement that a Work comes from, for a person: one in a namespace with that before it.
+func placementOf(work *placementv1.Work) string {
+	name := work.Labels[placementv1.LabelParentPlacement]
+	if namespace := work.Labels[placementv1.LabelParentNamespace]; namespace != "" {
+		return namespace + "/" + name
+	}
+	return name
+}
+
 func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 	// A Work that was made without a count stands for itself.
 	parts, err := strconv.Atoi(work.Annotations[placementv1.AnnotationWorkCount])
@@ -98,7 +107,7 @@ func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 		parts = 1
 	}
 	return &view{
-		name: work.Name, placement: work.Labels[placementv1.LabelParentPlacement],
+		name: work.Name, placement: placementOf(work),
 		binding: work.Labels[placementv1.LabelParentBinding], index: work.Labels[placementv1.LabelParentSnapshotIndex], parts: parts,
 		deleting: !work.DeletionTimestamp.IsZero(), removal: work.Annotations[placementv1.AnnotationRemovalConfirmed] == "true",
 		objects: objects,

@@ -36,6 +36,13 @@ func notYet(format string, args ...any) Verdict {
 	return Verdict{Reason: placementv1.ReasonManifestNotAvailableYet, Message: "Manifest is not yet available: " + fmt.Sprintf(format, args...)}
 }
 
+// paused is of an object that stays as it is until somebody goes on with it.
+func paused(format string, args ...any) Verdict {
+	v := notYet(format, args...)
+	v.Reason = placementv1.ReasonManifestPaused
+	return v
+}
+
 func failed(format string, args ...any) Verdict {
 	return Verdict{Reason: placementv1.ReasonManifestAvailabilityFailed, Message: fmt.Sprintf(format, args...)}
 }
@@ -123,6 +130,8 @@ func deployment(d *appsv1.Deployment) Verdict {
 	switch {
 	case d.Status.ObservedGeneration != d.Generation:
 		return notYet("its controller has not seen generation %d", d.Generation)
+	case d.Status.UpdatedReplicas != want && d.Spec.Paused:
+		return paused("it is paused with %d of %d replicas updated, until somebody sets its spec.paused to false", d.Status.UpdatedReplicas, want)
 	case d.Status.UpdatedReplicas != want:
 		return notYet("%d of %d replicas are updated", d.Status.UpdatedReplicas, want)
 	case d.Status.AvailableReplicas != want:

@@ -28,6 +28,12 @@ func TestJudge(t *testing.T) {
 		"a Deployment with old pods": {
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 3}}`,
 			notYet, "Manifest is not yet available: 2 of 3 replicas are updated"},
+		"a Deployment that somebody has paused": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3, paused: true}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 3}}`,
+			placementv1.ReasonManifestPaused, "Manifest is not yet available: it is paused with 2 of 3 replicas updated, until somebody sets its spec.paused to false"},
+		"a paused Deployment with pods that are not available": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3, paused: true}, status: {observedGeneration: 1, updatedReplicas: 3, availableReplicas: 2}}`,
+			notYet, "Manifest is not yet available: 2 of 3 replicas are available"},
 		"a Deployment with pods that are not available": {
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3}, status: {observedGeneration: 1, updatedReplicas: 3, availableReplicas: 2}}`,
 			notYet, "Manifest is not yet available: 2 of 3 replicas are available"},

@@ -31,7 +31,10 @@ func New(streams genericiooptions.IOStreams) *Options {
 }
 
 // Hub returns a client for the hub.
-func (o *Options) Hub() (client.Client, error) {
+func (o *Options) Hub() (client.Client, error) { return o.HubWithWatch() }
+
+// HubWithWatch returns a client for the hub that can wait for changes.
+func (o *Options) HubWithWatch() (client.WithWatch, error) {
 	config, err := o.Flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the hub: %w", err)
@@ -42,7 +45,7 @@ func (o *Options) Hub() (client.Client, error) {
 			return nil, fmt.Errorf("register the API's types: %w", err)
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("reach the hub: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/cli/options"
+	"github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +27,7 @@ const reasonApproved = "ApprovedWithKubectl"
 // NewCommand returns the command run.
 func NewCommand(o *options.Options) *cobra.Command {
 	command := options.Group(&cobra.Command{Use: "run", Short: "Work with update runs"})
-	command.AddCommand(newApprove(o))
+	command.AddCommand(newApprove(o), newSkip(o), newRetry(o), newCancel(o))
 	return command
 }
 
@@ -124,7 +125,8 @@ func (s scope) approveOnce(ctx context.Context, hub client.Client, run placement
 	return request.GetName(), nil
 }
 
-// openRequest returns the one request of a run that nobody has approved.
+// openRequest returns the one request of a run that nobody has approved. One of its name that the run passes over, since it
+// was there before, is none.
 func (s scope) openRequest(ctx context.Context, hub client.Client, run placementv1.UpdateRunObject, stage string) (placementv1.ApprovalRequestObject, error) {
 	requests, err := s.requests(ctx, hub, run.GetName())
 	if err != nil {
@@ -135,7 +137,7 @@ func (s scope) openRequest(ctx context.Context, hub client.Client, run placement
 	for _, r := range requests {
 		spec := r.ApprovalRequestSpec()
 		switch {
-		case spec.TargetUpdateRun != run.GetName() || (stage != "" && spec.TargetStage != stage):
+		case !updaterun.BelongsTo(s.kinds, r, run) || (stage != "" && spec.TargetStage != stage):
 		case isOpen(r):
 			open = append(open, r)
 			stages = append(stages, spec.TargetStage)

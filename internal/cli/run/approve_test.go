@@ -22,7 +22,8 @@ type busyHub struct {
 func (h *busyHub) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	if requests, ok := list.(*placementv1.ClusterApprovalRequestList); ok {
 		requests.Items = []placementv1.ClusterApprovalRequest{{
-			ObjectMeta: metav1.ObjectMeta{Name: "web-before-canary"}, Spec: placementv1.ApprovalRequestSpec{TargetUpdateRun: "web", TargetStage: "canary"},
+			ObjectMeta: metav1.ObjectMeta{Name: "web-before-canary", OwnerReferences: []metav1.OwnerReference{{Kind: "ClusterStagedUpdateRun", Name: "web", UID: "1"}}},
+			Spec:       placementv1.ApprovalRequestSpec{TargetUpdateRun: "web", TargetStage: "canary"},
 		}}
 	}
 	return nil
@@ -44,7 +45,7 @@ func (w busyWriter) Patch(context.Context, client.Object, client.Patch, ...clien
 
 func TestApproveTriesAgainOnce(t *testing.T) {
 	t.Parallel()
-	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}
 	for conflicts, approved := range []bool{true, true, false} {
 		hub := &busyHub{conflicts: conflicts}
 		_, err := scope{kinds: placement.ClusterKinds()}.approveOpen(t.Context(), hub, run, "", clocktesting.NewFakePassiveClock(metav1.Now().Time))

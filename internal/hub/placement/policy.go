@@ -59,9 +59,27 @@ func (c *Controller) policySnapshot(ctx context.Context, key model.Key, p placem
 	return created, c.prunePolicies(ctx, key, p, own)
 }
 
-// policyHash is the SHA-256 of a policy, in hex. A placement without a policy has one, too.
+// withoutNumber is a policy as its snapshot has it: how many clusters PickN chooses may change without the others being chosen
+// anew, so that is told by an annotation.
+func withoutNumber(policy *placementv1.PlacementPolicy) *placementv1.PlacementPolicy {
+	without := policy.DeepCopy()
+	if without != nil {
+		without.NumberOfClusters = nil
+	}
+	return without
+}
+
+// noteNumber notes on the annotations of a policy snapshot how many clusters are to be chosen.
+func noteNumber(annotations map[string]string, policy *placementv1.PlacementPolicy) {
+	delete(annotations, placementv1.AnnotationNumberOfClusters)
+	if policy.Type() == placementv1.PickNPlacementType {
+		annotations[placementv1.AnnotationNumberOfClusters] = strconv.Itoa(int(ptr.Deref(policy.NumberOfClusters, 0)))
+	}
+}
+
+// policyHash is the SHA-256, in hex, of a policy without its number of clusters. A placement without a policy has one, too.
 func policyHash(policy *placementv1.PlacementPolicy) (string, error) {
-	encoded, err := json.Marshal(policy)
+	encoded, err := json.Marshal(withoutNumber(policy))
 	if err != nil {
 		return "", fmt.Errorf("encode the policy: %w", err)
 	}
@@ -69,7 +87,8 @@ func policyHash(policy *placementv1.PlacementPolicy) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// refreshPolicies labels the last snapshot, and no other, as the latest, and notes the placement's generation on it.
+// refreshPolicies labels the last snapshot, and no other, as the latest, and notes the placement's generation, and
+// how many clusters it asks for, on it.
 func (c *Controller) refreshPolicies(ctx context.Context, p placementv1.PlacementObject, own []placementv1.PolicySnapshotObject) error {
 	for i, s := range own {
 		latest := i == len(own)-1
@@ -77,6 +96,7 @@ func (c *Controller) refreshPolicies(ctx context.Context, p placementv1.Placemen
 			setLatest(s, latest)
 			if latest {
 				s.GetAnnotations()[placementv1.AnnotationPlacementGeneration] = generationOf(p)
+				noteNumber(s.GetAnnotations(), p.PlacementSpec().Policy)
 			}
 		})
 		if err != nil {
@@ -124,12 +144,13 @@ func (c *Controller) createPolicy(ctx context.Context, p placementv1.PlacementOb
 		placementv1.AnnotationPlacementGeneration: generationOf(p),
 		placementv1.AnnotationPlacementUID:        string(p.GetUID()),
 	})
+	noteNumber(s.GetAnnotations(), p.PlacementSpec().Policy)
 	s.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: p.GetName(), UID: p.GetUID(),
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}})
 	*s.PolicySnapshotSpec() = placementv1.SchedulingPolicySnapshotSpec{
-		Policy: p.PlacementSpec().Policy.DeepCopy(), PolicyHash: []byte(hash),
+		Policy: withoutNumber(p.PlacementSpec().Policy), PolicyHash: []byte(hash),
 	}
 	switch err := c.Client.Create(ctx, s); {
 	case apierrors.IsAlreadyExists(err):

@@ -210,9 +210,18 @@ func (f *fleet) apply(documents ...string) {
 // place makes a placement, and takes it away, with all that belongs to it, when the test ends.
 func (f *fleet) place(name string, strategy placementv1.RolloutStrategyType, selectors ...placementv1.ResourceSelector) {
 	f.t.Helper()
-	p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	p.Spec.ResourceSelectors = selectors
-	p.Spec.Strategy.Type = strategy
+	f.placeAs(name, placementv1.PlacementSpec{ResourceSelectors: selectors, Strategy: placementv1.RolloutStrategy{Type: strategy}})
+}
+
+// placeWith is place with a policy and rolling updates.
+func (f *fleet) placeWith(name string, policy *placementv1.PlacementPolicy, selectors ...placementv1.ResourceSelector) {
+	f.t.Helper()
+	f.placeAs(name, placementv1.PlacementSpec{ResourceSelectors: selectors, Policy: policy})
+}
+
+func (f *fleet) placeAs(name string, spec placementv1.PlacementSpec) {
+	f.t.Helper()
+	p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	f.create(p)
 	f.t.Cleanup(func() {
 		ctx := framework.CleanupContext(f.t)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type Controller struct {
 	live    client.Reader // asks the API server
 	tracker consistency.Tracker
 	made    consistency.Awaited[types.NamespacedName] // bindings that we made and that the cache has not shown yet
+	settled settled
 }
 
 // SetupWithManager registers the controller.
@@ -53,7 +55,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		For(c.Kinds.NewPlacement(), whenPlacementChanges()).
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement(), c.whenPolicyChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenGoneOrDamaged()).
-		Watches(&clusterv1.MemberCluster{}, c.toAllPlacements(), whenEligibilityChanges()).
+		Watches(&clusterv1.MemberCluster{}, c.toPlacements()).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 }
@@ -62,6 +64,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	p := c.Kinds.NewPlacement()
 	err := c.Client.Get(ctx, request.NamespacedName, p)
+	c.settled.set(request.NamespacedName, false)
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, nil
 	}
@@ -100,7 +103,16 @@ func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy 
 	if bindings, err = c.withUnlabelled(ctx, key, fleet, bindings); err != nil {
 		return err
 	}
-	result, err := schedule.Decide(schedule.Request{Policy: policy.PolicySnapshotSpec().Policy, Holders: owner.Holders(bindings)}, fleet)
+	request, err := requestOf(owner, policy)
+	if err != nil {
+		return err
+	}
+	request.Holders = owner.Holders(fleet, bindings)
+	result, err := schedule.Decide(request, fleet)
+	var mistake *schedule.PolicyError
+	if errors.As(err, &mistake) {
+		return c.refuse(ctx, policy, mistake)
+	}
 	if err != nil {
 		return fmt.Errorf("schedule placement %s: %w", key, err)
 	}
@@ -115,12 +127,31 @@ func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy 
 			return err
 		}
 	}
+	if result.Settled && len(changes.Create)+len(changes.Update)+len(changes.Waiting)+len(obstructions) == 0 && saysSo(policy, &result) {
+		c.settled.set(key, true)
+		return nil // how the others would score now is not worth a write
+	}
 	// Only now, so that a placement that is said to be scheduled has its bindings.
 	if err := c.report(ctx, policy, result, changes.Waiting, obstructions); err != nil {
 		return err
 	}
 	cycles.WithLabelValues("false").Observe(milliseconds(c.Clock.Since(start)))
 	return nil
+}
+
+// requestOf is what a policy snapshot asks for. How many clusters PickN takes is told by an annotation.
+func requestOf(owner schedule.Owner, policy placementv1.PolicySnapshotObject) (schedule.Request, error) {
+	r := schedule.Request{Policy: policy.PolicySnapshotSpec().Policy, Namespace: owner.Key.Namespace}
+	if r.Policy.Type() != placementv1.PickNPlacementType {
+		return r, nil
+	}
+	number, err := strconv.ParseInt(policy.GetAnnotations()[placementv1.AnnotationNumberOfClusters], 10, 32)
+	if err != nil || number < 0 {
+		return r, fmt.Errorf("annotation %s of policy snapshot %s is %q and must be the number of clusters to choose; the hub puts it there when the placement changes",
+			placementv1.AnnotationNumberOfClusters, policy.GetName(), policy.GetAnnotations()[placementv1.AnnotationNumberOfClusters])
+	}
+	r.Number = int(number)
+	return r, nil
 }
 
 // withUnlabelled adds the bindings from which somebody has taken the label by which they are found: they are known by their

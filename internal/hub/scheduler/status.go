@@ -21,12 +21,32 @@ func (c *Controller) report(ctx context.Context, policy placementv1.PolicySnapsh
 	} else if len(waiting) > 0 && isScheduled(policy) {
 		return nil // what it says was true and will be again when the binding in the way is gone
 	}
+	return c.answer(ctx, policy, func(status *placementv1.SchedulingPolicySnapshotStatus) metav1.Condition {
+		status.ClusterDecisions = result.Listed()
+		status.SelectedCount = int32(len(result.Selected)) //nolint:gosec // a fleet has fewer than 2^31 clusters
+		return condition(result, waiting)
+	})
+}
+
+// refuse says on the policy snapshot that the policy cannot be used. What was chosen stays as it is.
+func (c *Controller) refuse(ctx context.Context, policy placementv1.PolicySnapshotObject, mistake *schedule.PolicyError) error {
+	return c.answer(ctx, policy, func(*placementv1.SchedulingPolicySnapshotStatus) metav1.Condition {
+		return metav1.Condition{
+			Status: metav1.ConditionFalse, Reason: placementv1.ReasonSchedulingPolicyUnfulfilled,
+			Message: "the policy cannot be used: " + mistake.Error() + "; correct it. Until then the clusters stay as they are",
+		}
+	})
+}
+
+// answer writes an answer into the policy snapshot's status, if it does not say so already.
+func (c *Controller) answer(ctx context.Context, policy placementv1.PolicySnapshotObject, fill func(*placementv1.SchedulingPolicySnapshotStatus) metav1.Condition) error {
 	status := policy.PolicySnapshotStatus()
 	before := status.DeepCopy()
 	status.ObservedCRPGeneration = placementGeneration(policy)
-	status.ClusterDecisions = result.Listed()
-	status.SelectedCount = int32(len(result.Selected)) //nolint:gosec // a fleet has fewer than 2^31 clusters
-	meta.SetStatusCondition(&status.Conditions, c.scheduled(policy.GetGeneration(), result, waiting))
+	scheduled := fill(status)
+	scheduled.Type, scheduled.ObservedGeneration = placementv1.ConditionScheduled, policy.GetGeneration()
+	scheduled.LastTransitionTime = metav1.NewTime(c.Clock.Now())
+	meta.SetStatusCondition(&status.Conditions, scheduled)
 	if equality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
@@ -37,21 +57,15 @@ func (c *Controller) report(ctx context.Context, policy placementv1.PolicySnapsh
 	return nil
 }
 
-func (c *Controller) scheduled(generation int64, result schedule.Result, waiting []string) metav1.Condition {
-	condition := metav1.Condition{
-		Type:               placementv1.ConditionScheduled,
-		Status:             metav1.ConditionTrue,
-		Reason:             placementv1.ReasonSchedulingPolicyFulfilled,
-		Message:            result.Message(),
-		ObservedGeneration: generation,
-		LastTransitionTime: metav1.NewTime(c.Clock.Now()),
+func condition(result schedule.Result, waiting []string) metav1.Condition {
+	switch {
+	case len(waiting) > 0:
+		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: placementv1.ReasonSchedulePending, Message: waitingMessage(waiting)}
+	case result.Fulfilled():
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: placementv1.ReasonSchedulingPolicyFulfilled, Message: result.Message()}
+	default:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: placementv1.ReasonSchedulingPolicyUnfulfilled, Message: result.Message()}
 	}
-	if len(waiting) > 0 {
-		condition.Status = metav1.ConditionUnknown
-		condition.Reason = placementv1.ReasonSchedulePending
-		condition.Message = waitingMessage(waiting)
-	}
-	return condition
 }
 
 // waitingMessage names the first of what is waited for, and how many there are.
@@ -69,6 +83,20 @@ func isScheduled(policy placementv1.PolicySnapshotObject) bool {
 	c := meta.FindStatusCondition(status.Conditions, placementv1.ConditionScheduled)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == policy.GetGeneration() &&
 		status.ObservedCRPGeneration == placementGeneration(policy)
+}
+
+// saysSo tells whether the snapshot says already that its placement has these clusters.
+func saysSo(policy placementv1.PolicySnapshotObject, result *schedule.Result) bool {
+	if !isScheduled(policy) || int(policy.PolicySnapshotStatus().SelectedCount) != len(result.Selected) {
+		return false
+	}
+	listed := policy.PolicySnapshotStatus().ClusterDecisions
+	for i := range min(len(result.Selected), len(listed)) {
+		if !equality.Semantic.DeepEqual(listed[i], result.Selected[i]) {
+			return false
+		}
+	}
+	return len(listed) >= min(len(result.Selected), schedule.MaxDecisions)
 }
 
 // placementGeneration is the generation of the placement that the snapshot was last seen to match.

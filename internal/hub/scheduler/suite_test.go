@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
@@ -27,12 +28,19 @@ func TestMain(m *testing.M) { os.Exit(framework.RunWithAPIServer(m, &hubConfig))
 // fixture is a fleet, and one placement in it, with a hub that runs the scheduler alone.
 type fixture struct {
 	*framework.Hub
-	t *testing.T
+	t    *testing.T
+	asks *placementv1.PlacementPolicy // the policy of snapshots
 }
 
 func newFixture(t *testing.T, clusters ...string) *fixture {
 	t.Helper()
-	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t}
+	return newFixtureFor(t, nil, clusters...)
+}
+
+// newFixtureFor is newFixture for a placement with a policy.
+func newFixtureFor(t *testing.T, policy *placementv1.PlacementPolicy, clusters ...string) *fixture {
+	t.Helper()
+	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t, asks: policy}
 	for _, c := range clusters {
 		f.join(c)
 	}
@@ -44,10 +52,15 @@ func newFixture(t *testing.T, clusters ...string) *fixture {
 	return f
 }
 
-// join makes a member that has joined and is healthy.
+// join makes a member that has joined and is healthy. What follows an @ in its name is its region.
 func (f *fixture) join(short string) {
 	f.t.Helper()
+	name, label, _ := strings.Cut(short, "@")
+	short = name
 	m := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: f.Cluster(short), Finalizers: []string{clusterv1.FinalizerMemberCluster}}}
+	if label != "" {
+		m.Labels = map[string]string{"region": label}
+	}
 	f.Make(m)
 	f.t.Cleanup(func() { f.Erase(m) })
 	f.health(short, metav1.ConditionTrue, clusterv1.ReasonHealthy)
@@ -107,6 +120,10 @@ func (f *fixture) policy(index int, generation string) *placementv1.ClusterSched
 	s.Labels[placementv1.LabelIsLatestSnapshot], s.Labels[placementv1.LabelPolicyIndex] = "true", fmt.Sprint(index)
 	s.Annotations[placementv1.AnnotationPlacementGeneration] = generation
 	s.Spec.PolicyHash = []byte("hash")
+	if s.Spec.Policy = f.asks.DeepCopy(); f.asks.Type() == placementv1.PickNPlacementType {
+		s.Annotations[placementv1.AnnotationNumberOfClusters] = fmt.Sprint(*f.asks.NumberOfClusters)
+		s.Spec.Policy.NumberOfClusters = nil
+	}
 	f.Make(s)
 	return s
 }

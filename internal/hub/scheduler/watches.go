@@ -7,7 +7,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/schedule"
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,20 +18,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// toAllPlacements maps a change of the fleet to every placement.
-func (c *Controller) toAllPlacements() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []ctrl.Request {
-		placements, err := listing.Placements(ctx, c.Client, c.Kinds, listing.Shared)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "A change of the fleet could not be passed on to the placements")
-			return nil
+// toPlacements maps a change of the fleet to the placements that it may make a difference to: a cluster that comes or goes to
+// all, a cluster that changes to those whose policies speak of what has changed, and a heartbeat to none.
+func (c *Controller) toPlacements() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	all := func(placementv1.PlacementObject) bool { return true }
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, _ event.CreateEvent, q queue) { c.enqueue(ctx, q, all) },
+		DeleteFunc: func(ctx context.Context, _ event.DeleteEvent, q queue) { c.enqueue(ctx, q, all) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, okBefore := e.ObjectOld.(*clusterv1.MemberCluster)
+			after, okAfter := e.ObjectNew.(*clusterv1.MemberCluster)
+			if !okBefore || !okAfter {
+				return
+			}
+			was, is := schedule.Observe(before), schedule.Observe(after)
+			c.enqueue(ctx, q, func(p placementv1.PlacementObject) bool {
+				settled := c.settled.has(client.ObjectKeyFromObject(p))
+				return schedule.Concerned(p.PlacementSpec().Policy, p.GetNamespace(), settled, &was, &is)
+			})
+		},
+	}
+}
+
+// enqueue has those placements scheduled that a change of the fleet concerns.
+func (c *Controller) enqueue(ctx context.Context, q workqueue.TypedRateLimitingInterface[ctrl.Request], concerned func(placementv1.PlacementObject) bool) {
+	placements, err := listing.Placements(ctx, c.Client, c.Kinds, listing.Shared)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "A change of the fleet could not be passed on to the placements")
+		return
+	}
+	for _, p := range placements {
+		if concerned(p) {
+			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
-		requests := make([]ctrl.Request, 0, len(placements))
-		for _, p := range placements {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
-		}
-		return requests
-	})
+	}
 }
 
 func whenPlacementChanges() builder.Predicates {
@@ -84,15 +105,4 @@ func damaged(before, after placementv1.BindingObject) bool {
 		!controllerutil.ContainsFinalizer(after, placementv1.FinalizerWorkCleanup) ||
 		before.BindingSpec().TargetCluster != after.BindingSpec().TargetCluster ||
 		(before.BindingSpec().State != placementv1.BindingStateUnscheduled && after.BindingSpec().State == placementv1.BindingStateUnscheduled)
-}
-
-// whenEligibilityChanges lets pass changes of a member that a decision could depend on, and no heartbeats.
-func whenEligibilityChanges() builder.Predicates {
-	return builder.WithPredicates(predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, okBefore := e.ObjectOld.(*clusterv1.MemberCluster)
-			after, okAfter := e.ObjectNew.(*clusterv1.MemberCluster)
-			return okBefore && okAfter && !equality.Semantic.DeepEqual(schedule.Observe(before), schedule.Observe(after))
-		},
-	})
 }

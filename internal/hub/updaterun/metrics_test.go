@@ -3,16 +3,19 @@ package updaterun
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
@@ -81,6 +84,48 @@ func TestMetricLabels(t *testing.T) {
 	}
 	if seen != 3 {
 		t.Errorf("%d metrics of update runs, want 3", seen)
+	}
+}
+
+// TestWhatIsGivenUpIsCounted counts what one write of a status says anew, and nothing twice.
+func TestWhatIsGivenUpIsCounted(t *testing.T) {
+	t.Parallel()
+	kinds := placement.ClusterKinds()
+	kinds.UpdateRun = "Counted"
+	c := &Controller{Kinds: kinds, Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	at := func(failed, skipped int32, answers ...placementv1.ClusterActionResult) *placementv1.ClusterStagedUpdateRun {
+		r := &placementv1.ClusterStagedUpdateRun{}
+		r.Status.StagesStatus = []placementv1.StageUpdatingStatus{{ClusterCounts: &placementv1.StageClusterCounts{Total: 9, Failed: failed, Skipped: skipped}}}
+		for _, result := range answers {
+			r.Status.ClusterActions = append(r.Status.ClusterActions, placementv1.ClusterActionStatus{Action: placementv1.ClusterActionRetry, Result: result})
+		}
+		return r
+	}
+	steps := []*placementv1.ClusterStagedUpdateRun{at(0, 0), at(2, 1), at(1, 1, "Accepted"), at(2, 1, "Accepted", "Refused")}
+	for i := range len(steps) - 1 {
+		c.measureRun(steps[i], steps[i+1])
+	}
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatalf("gather metrics: %v", err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, label := range m.GetLabel() {
+				labels = append(labels, label.GetValue())
+			}
+			if strings.HasPrefix(family.GetName(), "fleetwright_update_run_") && slices.Contains(labels, "Counted") {
+				got[strings.Join(labels, " ")] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	want := map[string]float64{"failed Counted": 3, "skipped Counted": 1, "Retry Counted Accepted": 1, "Retry Counted Refused": 1}
+	for labels, n := range want { // labels come in the order of their names, "how" before "kind" before "result"
+		if got[labels] != n {
+			t.Errorf("%s: %v, want %v; all: %v", labels, got[labels], n, got)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	engine "github.com/fleetwright/fleetwright/internal/rollout/updaterun"
 	"github.com/fleetwright/fleetwright/internal/schedule"
-	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,7 +121,11 @@ func whenMemberMatters() builder.Predicates {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, okBefore := e.ObjectOld.(*clusterv1.MemberCluster)
 			after, okAfter := e.ObjectNew.(*clusterv1.MemberCluster)
-			return okBefore && okAfter && !equality.Semantic.DeepEqual(schedule.Observe(before), schedule.Observe(after))
+			if !okBefore || !okAfter {
+				return false
+			}
+			was, is := schedule.Observe(before), schedule.Observe(after)
+			return !was.SameStanding(&is)
 		},
 	})
 }

@@ -23,21 +23,23 @@ const (
 // ones are tried before any is left out: that a cluster fails, and one reason why, matters more than every reason.
 var failuresPerRow = []int{100, 10, 3, 1}
 
-// fit puts as many of the clusters into the status as its budget allows, and counts the others.
-func fit(status *placementv1.PlacementStatus, clusters []*cluster) {
+// fit puts as many of the clusters into the status as its budget allows, and counts the others. Rows of clusters that were not
+// found come after them, and are few.
+func fit(status *placementv1.PlacementStatus, clusters []*cluster, unfilled []placementv1.PerClusterPlacementStatus) {
 	status.SelectedResources = fitSelected(status.SelectedResources)
-	if len(clusters) == 0 {
-		return
-	}
 	status.ClusterSummary.Omitted = int32(len(clusters)) //nolint:gosec // a fleet has fewer than 2^31 clusters
 	room := Budget - size(status) - len(`,"placementStatuses":[]`)
+	for i := range unfilled {
+		room -= size(unfilled[i]) + len(",")
+	}
+	var rows []placementv1.PerClusterPlacementStatus
 	for _, failures := range failuresPerRow {
-		status.PlacementStatuses = fitRows(clusters, failures, room)
-		if len(status.PlacementStatuses) == len(clusters) {
+		if rows = fitRows(clusters, failures, room); len(rows) == len(clusters) {
 			break
 		}
 	}
-	status.ClusterSummary.Omitted -= int32(len(status.PlacementStatuses)) //nolint:gosec // see above
+	status.ClusterSummary.Omitted -= int32(len(rows)) //nolint:gosec // see above
+	status.PlacementStatuses = append(rows, unfilled...)
 }
 
 func fitRows(clusters []*cluster, failures, room int) []placementv1.PerClusterPlacementStatus {

@@ -118,7 +118,7 @@ func (r *rollup) placementScheduled() metav1.Condition {
 	status := r.Policy.PolicySnapshotStatus()
 	answer := meta.FindStatusCondition(status.Conditions, placementv1.ConditionScheduled)
 	switch {
-	case answer == nil || answer.ObservedGeneration != r.Policy.GetGeneration() || status.ObservedCRPGeneration != r.generation:
+	case answer == nil || !r.answers(answer):
 	case answer.Status == metav1.ConditionUnknown:
 		c.Message += ": " + answer.Message
 	default:

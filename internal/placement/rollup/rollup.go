@@ -111,7 +111,7 @@ func Status(in Input) placementv1.PlacementStatus {
 		status.SelectedResources, status.SelectedResourceCount = in.Selected.Resources, in.Selected.Count
 	}
 	status.Conditions = r.conditions(status.ObservedResourceIndex)
-	fit(&status, r.clusters)
+	fit(&status, r.clusters, r.unfilled())
 	return status
 }
 

@@ -71,6 +71,15 @@ func (s *step) holdClock(row *placementv1.ClusterUpdatingStatus) {
 	}
 }
 
+// holdClocks stops the clocks of a stage's clusters in flight.
+func (s *step) holdClocks(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus) {
+	for i := range stage.Clusters {
+		if row := &stage.Clusters[i]; deadlineOf(config) > 0 && progressOf(row) == placementv1.ClusterUpdatingStateStarted {
+			s.holdClock(row)
+		}
+	}
+}
+
 // timeOut records that a cluster has failed.
 func (s *step) timeOut(stage *placementv1.StageUpdatingStatus, row *placementv1.ClusterUpdatingStatus, b placementv1.BindingObject, long time.Duration, trouble string) {
 	if trouble == "" {
@@ -117,11 +126,10 @@ func (s *step) tooMany(config *placementv1.StageConfig, stage *placementv1.Stage
 	why := fmt.Sprintf("%d of %s in stage %s failed, and %s: %s; their rows in the run's status say why. "+
 		"Let the run go on with `kubectl amc run retry %[6]s CLUSTER%[7]s` once a cluster is mended, or without it by `kubectl amc run skip %[6]s CLUSTER%[7]s`, or create a new run",
 		len(t.failed), clusters(len(stage.Clusters)), stage.StageName, allowed, some(t.failed), s.run.GetName(), namespace)
-	for i := range stage.Clusters {
-		if row := &stage.Clusters[i]; deadlineOf(config) > 0 && progressOf(row) == placementv1.ClusterUpdatingStateStarted {
-			s.holdClock(row)
-		}
+	for i := range s.status.StagesStatus {
+		s.holdClocks(&s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i])
 	}
+	s.ended = true
 	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, messageStageAborted)
 	s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, why)
 	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted+": "+why)

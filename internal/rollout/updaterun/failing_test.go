@@ -100,6 +100,18 @@ func playLateRetry(s *sim) {
 	s.do("the run goes on", func() { s.setState("example-run", run) })
 }
 
+// playLateFailure retries a cluster of a stage that is done, which then fails: it was skipped before, and none may fail.
+func playLateFailure(s *sim) {
+	s.strategy("strict", environment("staging", within(time.Minute)), environment("canary", atMost("1"), within(time.Hour)))
+	s.do("a run is created, and member2 is skipped", func() { s.create("example-run", "strict", "0", run); s.settle(); s.skip("example-run", "member2") })
+	s.do("somebody retries member2", func() { s.retry("example-run", "member2") })
+	s.wait(61 * time.Second)
+	s.do("member1, in flight in the next stage, is available", func() { s.available("member1") })
+	s.do("somebody retries member2 once more", func() { s.retry("example-run", "member2") })
+	s.do("member2 is available", func() { s.available("member2") })
+	s.do("member3 is available", func() { s.available("member3") })
+}
+
 // playCancel cancels runs.
 func playCancel(s *sim) {
 	s.do("a run is created", func() { s.create("example-run", "example", "0", run) })

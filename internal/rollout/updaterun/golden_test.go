@@ -59,6 +59,7 @@ func TestGolden(t *testing.T) {
 		"deadline-clock":  playDeadlineClock,
 		"skip-and-retry":  playSkipAndRetry,
 		"late-retry":      playLateRetry,
+		"late-failure":    playLateFailure,
 		"cancel":          playCancel,
 	}
 	for name, play := range cases {

@@ -432,11 +432,15 @@ func (h *history) happen(a action) {
 	h.observe()
 }
 
-// retryFailed has all clusters of a run retried that have failed.
+// retryFailed has all clusters of a run retried that have failed, and those skipped that have left.
 func (h *history) retryFailed(r *placementv1.ClusterStagedUpdateRun) {
 	for i := range r.Status.StagesStatus {
 		for _, name := range failedIn(&r.Status.StagesStatus[i]) {
-			h.retry(r.Name, name)
+			if h.present(name) {
+				h.retry(r.Name, name)
+			} else {
+				h.skip(r.Name, name)
+			}
 		}
 	}
 }

@@ -157,8 +157,8 @@ func failedIn(stage *placementv1.StageUpdatingStatus) (names []string) {
 	return names
 }
 
-// again looks at the clusters that somebody had started again in a stage that is done. The stage stays done, and the run does
-// not wait for them before it ends.
+// again looks at the clusters that somebody had started again in a stage that is done. The stage stays done, unless too many of
+// its clusters fail now, and the run waits for them before it ends.
 func (s *step) again(i int) {
 	config, stage := &s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i]
 	undone := func(row placementv1.ClusterUpdatingStatus) bool {
@@ -176,6 +176,10 @@ func (s *step) again(i int) {
 		limit = 0
 	}
 	t := s.clusters(config, stage, true, limit)
+	if s.failure == "" && t.tooMany(config, stage) {
+		s.tooMany(config, stage, t)
+		return
+	}
 	s.late.inFlight = append(s.late.inFlight, t.inFlight...)
 	s.late.waiting += t.waiting
 	if len(t.failing) > 0 {

@@ -32,6 +32,8 @@ type step struct {
 	unrecorded bool
 	// late are the clusters that were started again in stages that are done.
 	late tally
+	// ended tells that the run has ended in this pass, as too many clusters have failed.
+	ended bool
 	// told is what is to be told besides what the status tells.
 	told []Event
 	// failure says why the run cannot go on.
@@ -126,7 +128,7 @@ func (s *step) advance() {
 	allRecorded := true
 	for i := range s.status.StagesStatus {
 		if isTrue(s.recorded.StagesStatus[i].Conditions, placementv1.ConditionSucceeded) {
-			if s.again(i); s.failure != "" {
+			if s.again(i); s.failure != "" || s.ended {
 				return
 			}
 			continue

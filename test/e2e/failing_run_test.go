@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/test/framework"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// amc runs kubectl amc on the hub, and returns what it printed and its exit code.
+func amc(t testing.TB, args ...string) (out string, code int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(fleet.Root, "bin", "kubectl-amc"), append(args, "--kubeconfig", fleet.Kubeconfig(), "--context", "hub")...)
+	text, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run kubectl amc %v: %v", args, err)
+	}
+	return string(text), command.ProcessState.ExitCode()
+}
+
+// mustAmc is amc where it is to succeed.
+func mustAmc(t testing.TB, args ...string) {
+	t.Helper()
+	if out, code := amc(t, args...); code != 0 {
+		t.Fatalf("kubectl amc %v: exit code %d\n%s", args, code, out)
+	}
+}
+
+// everywhere is a strategy of one stage of all three members at once.
+func everywhere(name string, deadline *metav1.Duration) *placementv1.ClusterStagedUpdateStrategy {
+	return &placementv1.ClusterStagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: placementv1.UpdateStrategySpec{Stages: []placementv1.StageConfig{{
+		Name: "all", LabelSelector: &metav1.LabelSelector{}, MaxConcurrency: ptr.To(intstr.FromString("100%")), ProgressDeadline: deadline,
+	}}}}
+}
+
+// TestPastWhatFails has a member refuse a change: the run ends failed, is retried there alone and on the very same snapshot;
+// another skips it, and one more is cancelled. Each tells who asked, and why.
+func TestPastWhatFails(t *testing.T) {
+	hub, m := clientFor(t, fleet, "hub"), members(t)
+	const ns = "failing"
+	create(t, hub, namespace(ns))
+	cm := create(t, hub, configMap(ns, "test-cm", "value1"))
+	create(t, hub, placeNamespace(ns, ns, placementv1.ExternalRolloutStrategyType))
+	create(t, hub, everywhere("failing-calm", nil))
+	create(t, hub, everywhere("failing-strict", &metav1.Duration{Duration: 20 * time.Second}))
+	change := func(value string) {
+		t.Helper()
+		cm.Data["key"] = value
+		if err := hub.Update(t.Context(), cm); err != nil {
+			t.Fatalf("change the ConfigMap to %s: %v", value, err)
+		}
+	}
+	// An immutable ConfigMap cannot be given another value: the member refuses it until the ConfigMap is deleted.
+	refuse := func() {
+		t.Helper()
+		if err := m[1].Patch(t.Context(), configMap(ns, "test-cm", ""), client.RawPatch("application/merge-patch+json", []byte(`{"immutable":true}`))); err != nil {
+			t.Fatalf("make the ConfigMap of member2 immutable: %v", err)
+		}
+	}
+	mend := func() {
+		t.Helper()
+		if err := m[1].Delete(t.Context(), configMap(ns, "test-cm", "")); err != nil {
+			t.Fatalf("delete the ConfigMap of member2: %v", err)
+		}
+	}
+	first := create(t, hub, updateRun("failing-first", ns, "failing-calm", "", placementv1.UpdateRunStateRun))
+	awaitRun(t, hub, first, "Succeeded", "True/UpdateRunSucceeded")
+
+	refuse()
+	change("value2")
+	second := create(t, hub, updateRun("failing-second", ns, "failing-strict", "", placementv1.UpdateRunStateRun))
+	awaitRun(t, hub, second, "Succeeded", "False/UpdateRunFailed")
+	if diff := cmp.Diff([3]string{"value2", "value1", "value2"}, values(t, m, ns)); diff != "" {
+		t.Errorf("after the run has failed (-want +got):\n%s", diff)
+	}
+	change("value3")
+	mend()
+	mustAmc(t, "run", "retry", second.Name, "member2", "--reason", "mended")
+	awaitRun(t, hub, second, "Succeeded", "True/UpdateRunSucceeded")
+	if diff := cmp.Diff([3]string{"value2", "value2", "value2"}, values(t, m, ns)); diff != "" {
+		t.Errorf("after the retry (-want +got):\n%s", diff)
+	}
+	if a := second.Status.ClusterActions; len(a) != 1 || a[0].RequestedBy != "admin" || a[0].Reason != "mended" || a[0].Result != placementv1.ClusterActionAccepted {
+		t.Errorf("the run does not say who had it retried, and why: %+v", a)
+	}
+	out, code := amc(t, "run", "retry", second.Name, "member2")
+	if code != 1 || !strings.Contains(out, "there is nothing to retry") || strings.Count(out, "\n") != 1 {
+		t.Errorf("retrying what is done: exit code %d\n%s", code, out)
+	}
+
+	refuse()
+	third := create(t, hub, updateRun("failing-third", ns, "failing-calm", "", placementv1.UpdateRunStateRun))
+	awaitRun(t, hub, third, "Progressing", "False/UpdateRunStuck")
+	mustAmc(t, "run", "skip", third.Name, "member2", "--reason", "later")
+	awaitRun(t, hub, third, "Succeeded", "True/UpdateRunSucceeded")
+	if diff := cmp.Diff([3]string{"value3", "value2", "value3"}, values(t, m, ns)); diff != "" {
+		t.Errorf("after member2 was skipped (-want +got):\n%s", diff)
+	}
+
+	change("value4")
+	fourth := create(t, hub, updateRun("failing-fourth", ns, "failing-calm", "", placementv1.UpdateRunStateRun))
+	awaitRun(t, hub, fourth, "Progressing", "False/UpdateRunStuck")
+	mustAmc(t, "run", "cancel", fourth.Name, "--reason", "wrong image")
+	awaitRun(t, hub, fourth, "Succeeded", "False/UpdateRunCancelled")
+	if c := fourth.Status.Cancelled; c == nil || c.RequestedBy != "admin" || c.Reason != "wrong image" {
+		t.Errorf("the run does not say who cancelled it, and why: %+v", c)
+	}
+	mend()
+}
+
+// TestHubIsGuarded has somebody with all rights, but not an administrator of the fleet, change what is the hub's, and run a
+// Pod on the hub.
+func TestHubIsGuarded(t *testing.T) {
+	hub := clientFor(t, fleet, "hub")
+	const name = "guarded"
+	placeWeb(t, hub, name)
+	create(t, hub, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "e2e-anna"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "anna"}}})
+	_, config, err := fleet.Client("hub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	annas := rest.CopyConfig(config)
+	annas.Impersonate = rest.ImpersonationConfig{UserName: "anna"}
+	anna := framework.Client(t, annas)
+	work := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-member-member1", Name: name + "-work"}}
+	framework.Await(t, hub, work, "exists", func(*placementv1.Work) bool { return true })
+	for what, err := range map[string]error{
+		"delete a Work":             anna.Delete(t.Context(), work),
+		"delete policy snapshots":   anna.DeleteAllOf(t.Context(), &placementv1.ClusterSchedulingPolicySnapshot{}),
+		"delete all snapshots":      anna.DeleteAllOf(t.Context(), &placementv1.ClusterResourceSnapshot{}),
+		"delete a member namespace": anna.Delete(t.Context(), namespace("fleet-member-member1")),
+	} {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "only the hub may delete") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "pod"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}}
+	if err := hub.Create(t.Context(), pod); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "hub-workloads") {
+		t.Errorf("run a Pod on the hub: %v", err)
+	}
+}
