@@ -162,7 +162,7 @@ func TestGuardRailSettings(t *testing.T) {
 	}
 	anna := as(t, "anna")
 	t.Cleanup(func() {
-		set(`{"administrator-groups":"fleetwright:admins,system:masters","administrator-users":"","hub-workloads":"Refused"}`)
+		set(`null`)
 		g.Eventually(func() error {
 			return anna.Create(framework.CleanupContext(t), workloads("settings")[0], client.DryRunAll)
 		}, framework.Patience).

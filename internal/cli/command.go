@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"github.com/fleetwright/fleetwright/internal/cli/drain"
 	"github.com/fleetwright/fleetwright/internal/cli/explain"
 	"github.com/fleetwright/fleetwright/internal/cli/member"
 	"github.com/fleetwright/fleetwright/internal/cli/options"
@@ -26,6 +27,6 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	o.Flags.AddFlags(command.PersistentFlags())
-	command.AddCommand(explain.NewCommand(o), member.NewCommand(o), run.NewCommand(o), version.NewCommand(o))
+	command.AddCommand(drain.NewCommand(o), drain.NewUncordon(o), explain.NewCommand(o), member.NewCommand(o), run.NewCommand(o), version.NewCommand(o))
 	return command
 }

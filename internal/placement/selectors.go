@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -49,6 +50,9 @@ type Selector struct {
 	Labels labels.Selector
 	// Namespace is where it selects; empty for a selector of cluster-scoped objects.
 	Namespace string
+	// Within is where it selects if its kind turns out to live in namespaces, though the placement does not: the namespace that
+	// the placement selects along with what its other selectors find there. Empty where there is none.
+	Within string
 	// Scope says what it takes of the namespaces that it selects.
 	Scope placementv1.SelectionScope
 }
@@ -58,7 +62,12 @@ func (s Selector) IsNamespace() bool { return s.Kind.GroupKind() == NamespaceKin
 
 // TakesContent tells whether it selects namespaces along with what is in them.
 func (s Selector) TakesContent() bool {
-	return s.IsNamespace() && s.Scope != placementv1.SelectionScopeNamespaceOnly
+	return s.IsNamespace() && s.Scope != placementv1.SelectionScopeNamespaceOnly && s.Scope != placementv1.SelectionScopeNamespaceWithResourceSelectors
+}
+
+// OpensNamespace tells whether it selects a namespace along with what the placement's other selectors find there.
+func (s Selector) OpensNamespace() bool {
+	return s.IsNamespace() && s.Namespace == "" && s.Scope == placementv1.SelectionScopeNamespaceWithResourceSelectors
 }
 
 // Matches tells whether the selector selects an object of its kind that has this name and these labels.
@@ -72,7 +81,8 @@ func (s Selector) Matches(name string, set map[string]string) bool {
 // MayHaveFound tells whether an object could have been found by the selector, going by all that is known of it once it is
 // in a snapshot: its labels are not.
 func (s Selector) MayHaveFound(id placementv1.ResourceIdentifier) bool {
-	return id.Namespace == s.Namespace && id.Group == s.Kind.Group && id.Kind == s.Kind.Kind && (s.Name == "" || s.Name == id.Name)
+	there := id.Namespace == s.Namespace || (s.Within != "" && id.Namespace == s.Within)
+	return there && id.Group == s.Kind.Group && id.Kind == s.Kind.Kind && (s.Name == "" || s.Name == id.Name)
 }
 
 // Mistake makes a UserError about the selector.
@@ -110,6 +120,11 @@ func ParseSelectors(p placementv1.PlacementObject, rules Rules) ([]Selector, err
 			return nil, err
 		}
 		selectors = append(selectors, selector)
+	}
+	if i := slices.IndexFunc(selectors, Selector.OpensNamespace); i >= 0 {
+		for j := range selectors {
+			selectors[j].Within = selectors[i].Name
+		}
 	}
 	return selectors, nil
 }

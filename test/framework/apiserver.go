@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	inventoryv1alpha1 "github.com/fleetwright/fleetwright/api/inventory/v1alpha1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/go-logr/logr"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -37,7 +38,7 @@ func Root() string {
 // Scheme knows the Kubernetes kinds and ours.
 func Scheme() *k8sruntime.Scheme {
 	s := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, placementv1.AddToScheme, clusterv1.AddToScheme} {
+	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, placementv1.AddToScheme, clusterv1.AddToScheme, inventoryv1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic("register API types: " + err.Error())
 		}

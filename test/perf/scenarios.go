@@ -195,6 +195,9 @@ func (b *bench) place(ctx context.Context, name string, strategy placementv1.Rol
 	placement := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	placement.Spec.ResourceSelectors = []placementv1.ResourceSelector{{Version: "v1", Kind: "Namespace", Name: name}}
 	placement.Spec.Strategy.Type = strategy
+	if strategy == placementv1.RollingUpdateRolloutStrategyType {
+		placement.Spec.Strategy.RollingUpdate = &placementv1.RollingUpdateConfig{MaxUnavailable: ptr.To(intstr.FromString("100%"))}
+	}
 	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, configMap(name, "0"), placement} {
 		if err := b.hub.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)

@@ -3,6 +3,8 @@ package v1
 const (
 	// NodeCountProperty is the property with the number of nodes.
 	NodeCountProperty = "kubernetes-fleet.io/node-count"
+	// KubernetesVersionProperty is the property with the version of the cluster's API server, such as v1.37.2.
+	KubernetesVersionProperty = "k8s.io/k8s-version"
 
 	// LabelMemberName is, on a MemberCluster, its own name, so that selectors can choose it.
 	LabelMemberName = "kubernetes-fleet.io/member-name"
@@ -44,6 +46,12 @@ const (
 	// ConditionClusterIDConflict, on a MemberCluster, is True while a second cluster signs in under its name, and absent
 	// otherwise.
 	ConditionClusterIDConflict = "ClusterIDConflict"
+	// ConditionPropertyProviderStarted: has the agent begun to look at all that it tells of the cluster?
+	ConditionPropertyProviderStarted = "ClusterPropertyProviderStarted"
+	// ConditionPropertyCollectionSucceeded: are properties and resource usage as they are in the cluster now?
+	ConditionPropertyCollectionSucceeded = "ClusterPropertyCollectionSucceeded"
+	// ConditionNamespaceCollectionSucceeded: does status.namespaces have all namespaces of the cluster?
+	ConditionNamespaceCollectionSucceeded = "NamespaceCollectionSucceeded"
 )
 
 // Reasons.
@@ -72,4 +80,20 @@ const (
 	ReasonUnhealthy = "InternalMemberClusterUnhealthy"
 	// ReasonHeartbeatLost: no sign of life for three periods; set by the hub.
 	ReasonHeartbeatLost = "MemberAgentHeartbeatLost"
+	// ReasonPropertyProviderStarted: everything is looked at.
+	ReasonPropertyProviderStarted = "Started"
+	// ReasonPropertyProviderTimedOut: something is not known a minute after the agent began to look.
+	ReasonPropertyProviderTimedOut = "TimedOut"
+	// ReasonPropertyProviderFailedToStart: something cannot be looked at; the message says what and why.
+	ReasonPropertyProviderFailedToStart = "FailedToStart"
+	// ReasonPropertiesCollected: what is told follows the cluster.
+	ReasonPropertiesCollected = "PropertiesCollected"
+	// ReasonPropertyCollectionTimedOut: not everything is known a minute after the agent began to look.
+	ReasonPropertyCollectionTimedOut = "TimedOut"
+	// ReasonPropertyCollectionFailed: for half a minute something could not be read; what was read of it before is still told.
+	ReasonPropertyCollectionFailed = "CollectionFailed"
+	// ReasonNamespaceCollectionSucceeded: all namespaces are told of.
+	ReasonNamespaceCollectionSucceeded = "Succeeded"
+	// ReasonNamespaceCollectionDegraded: namespaces could not be read, or there are more than the status has room for.
+	ReasonNamespaceCollectionDegraded = "Degraded"
 )

@@ -48,6 +48,11 @@ status:
   agentStatus: [{type: MemberAgent, lastReceivedHeartbeat: "2026-01-02T03:04:05Z"}]
 `,
 		},
+		"a status with namespaces": {
+			Create:       cluster(""),
+			UpdateStatus: `status: {resourceUsage: {observationTime: "2026-01-02T03:04:05Z"}, namespaces: {default: "", app: app-work}}`,
+			Want:         map[string]any{"status.namespaces": map[string]any{"default": "", "app": "app-work"}},
+		},
 		"a status with amounts in all forms": {
 			Create:       cluster(""),
 			UpdateStatus: `status: {resourceUsage: {observationTime: "2026-01-02T03:04:05Z", capacity: {a: 1, b: "1", c: 1500m, d: 16Gi, e: "1e3", f: "12E6", g: 1E, h: "-1.5", i: ".5"}}}`,

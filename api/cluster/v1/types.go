@@ -112,7 +112,8 @@ type AgentStatus struct {
 
 // MemberClusterStatus is what is known of a cluster.
 type MemberClusterStatus struct {
-	// conditions are ReadyToJoin and Joined.
+	// conditions are ReadyToJoin and Joined, and how well the agent finds out about the cluster:
+	// ClusterPropertyProviderStarted, ClusterPropertyCollectionSucceeded and NamespaceCollectionSucceeded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -126,6 +127,11 @@ type MemberClusterStatus struct {
 	// resourceUsage is what the cluster has and has left.
 	// +optional
 	ResourceUsage ResourceUsage `json:"resourceUsage,omitempty"`
+	// namespaces are the cluster's namespaces, each with the name of the AppliedWork that owns it, or "" where it was not
+	// placed; 5000 at the most. The condition NamespaceCollectionSucceeded is False where not all are told of.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=5000
+	Namespaces map[string]string `json:"namespaces,omitempty"`
 	// agentStatus is the state of each agent.
 	// +optional
 	// +listType=map
@@ -200,7 +206,7 @@ type InternalMemberClusterSpec struct {
 
 // InternalMemberClusterStatus is the agent's account of its cluster.
 type InternalMemberClusterStatus struct {
-	// conditions are those of the agent as a whole.
+	// conditions are those of the agent as a whole: how well it finds out about the cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -214,6 +220,11 @@ type InternalMemberClusterStatus struct {
 	// resourceUsage is what the cluster has and has left.
 	// +optional
 	ResourceUsage ResourceUsage `json:"resourceUsage,omitempty"`
+	// namespaces are the cluster's namespaces, each with the name of the AppliedWork that owns it, or "" where it was not
+	// placed; 5000 at the most.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=5000
+	Namespaces map[string]string `json:"namespaces,omitempty"`
 	// agentStatus is the state of each agent.
 	// +optional
 	// +listType=map

@@ -141,6 +141,13 @@ func (in *InternalMemberClusterStatus) DeepCopyInto(out *InternalMemberClusterSt
 		}
 	}
 	in.ResourceUsage.DeepCopyInto(&out.ResourceUsage)
+	if in.Namespaces != nil {
+		in, out := &in.Namespaces, &out.Namespaces
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.AgentStatus != nil {
 		in, out := &in.AgentStatus, &out.AgentStatus
 		*out = make([]AgentStatus, len(*in))
@@ -267,6 +274,13 @@ func (in *MemberClusterStatus) DeepCopyInto(out *MemberClusterStatus) {
 		}
 	}
 	in.ResourceUsage.DeepCopyInto(&out.ResourceUsage)
+	if in.Namespaces != nil {
+		in, out := &in.Namespaces, &out.Namespaces
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.AgentStatus != nil {
 		in, out := &in.AgentStatus, &out.AgentStatus
 		*out = make([]AgentStatus, len(*in))

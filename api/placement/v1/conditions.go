@@ -19,6 +19,8 @@ const (
 	ConditionApplied = "Applied"
 	// ConditionAvailable: is every object available in the member?
 	ConditionAvailable = "Available"
+	// ConditionStatusSynced, on a ClusterResourcePlacement: is its status in the namespace that it selects, too?
+	ConditionStatusSynced = "StatusSynced"
 	// ConditionRemoved, on a Work that is being deleted: has the agent removed or released what it applied?
 	ConditionRemoved = "Removed"
 )
@@ -39,6 +41,14 @@ const (
 	ReasonScheduled = "Scheduled"
 	// ReasonScheduleFailed: no cluster was found for one of those that the policy asks for.
 	ReasonScheduleFailed = "ScheduleFailed"
+)
+
+// Reasons of StatusSynced.
+const (
+	// ReasonStatusSyncSucceeded: the copy of the status is as the status.
+	ReasonStatusSyncSucceeded = "StatusSyncSucceeded"
+	// ReasonStatusSyncFailed: the copy could not be written; the message says why.
+	ReasonStatusSyncFailed = "StatusSyncFailed"
 )
 
 // Reasons of RolloutStarted.
@@ -262,4 +272,20 @@ const (
 	ReasonApprovalAccepted = "ApprovalRequestApprovalAccepted"
 	// ReasonApprovalRequestClosed, on ApprovalAccepted False: the run ended before anybody approved.
 	ReasonApprovalRequestClosed = "ApprovalRequestClosed"
+)
+
+// Conditions and reasons of evictions.
+const (
+	// ConditionValid: is there something to evict?
+	ConditionValid = "Valid"
+	// ConditionExecuted: was it evicted?
+	ConditionExecuted = "Executed"
+	// ReasonEvictionValid: there is.
+	ReasonEvictionValid = "ClusterResourcePlacementEvictionValid"
+	// ReasonEvictionInvalid: there is not; final, the message says why.
+	ReasonEvictionInvalid = "ClusterResourcePlacementEvictionInvalid"
+	// ReasonEvictionExecuted: what was placed is being removed from the cluster.
+	ReasonEvictionExecuted = "ClusterResourcePlacementEvictionExecuted"
+	// ReasonEvictionNotExecuted: it was not evicted; final, the message says what blocks it.
+	ReasonEvictionNotExecuted = "ClusterResourcePlacementEvictionNotExecuted"
 )

@@ -16,6 +16,7 @@ var BetaGroupVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&ClusterResourcePlacement{}, &ClusterResourcePlacementList{},
+		&ClusterResourcePlacementStatus{}, &ClusterResourcePlacementStatusList{},
 		&ClusterSchedulingPolicySnapshot{}, &ClusterSchedulingPolicySnapshotList{},
 		&ClusterResourceSnapshot{}, &ClusterResourceSnapshotList{},
 		&ClusterResourceBinding{}, &ClusterResourceBindingList{},
@@ -37,6 +38,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&SchedulingPolicySnapshot{}, &SchedulingPolicySnapshotList{},
 		&ResourceSnapshot{}, &ResourceSnapshotList{},
 		&ResourceBinding{}, &ResourceBindingList{},
+		&ClusterResourcePlacementEviction{}, &ClusterResourcePlacementEvictionList{},
+		&ClusterResourcePlacementDisruptionBudget{}, &ClusterResourcePlacementDisruptionBudgetList{},
 		&ClusterResourceEnvelope{}, &ClusterResourceEnvelopeList{},
 		&ResourceEnvelope{}, &ResourceEnvelopeList{},
 	)

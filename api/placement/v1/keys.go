@@ -73,7 +73,8 @@ const (
 	AnnotationUpdateRun = "fleetwright.io/update-run"
 	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.
 	AnnotationUpdateRunUID = "fleetwright.io/update-run-uid"
-	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run started this cluster.
+	// AnnotationUpdateStarted is, on a binding, the RFC 3339 time at which that run, or a rolling update, last gave this cluster
+	// something else.
 	AnnotationUpdateStarted = "fleetwright.io/update-started"
 	// AnnotationUpdateRetry is, on a binding, the number of the retry in which that run started this cluster; absent on its
 	// first start.

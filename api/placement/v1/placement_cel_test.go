@@ -197,7 +197,6 @@ func TestUnknownFields(t *testing.T) {
 		"spec.policy.affinity":                        "  policy: {affinity: {}}",
 		"spec.policy.numberOfClusters":                "  policy: {numberOfClusters: 2}",
 		"spec.policy.tolerations":                     "  policy: {tolerations: []}",
-		"spec.strategy.rollingUpdate":                 "  strategy: {rollingUpdate: {maxUnavailable: 1}}",
 		"spec.strategy.applyStrategy":                 "  strategy: {applyStrategy: {type: ServerSideApply}}",
 		"spec.strategy.deleteStrategy":                "  strategy: {deleteStrategy: {propagationPolicy: Abandon}}",
 		"spec.statusReportingScope":                   "  statusReportingScope: NamespaceAccessible",

@@ -17,6 +17,9 @@ type PlacementSpec struct {
 	// resourceSelectors name the objects to place; 1 to 100. An object may be selected once only.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors').size() <= 1",message="only one namespace selector with NamespaceWithResourceSelectors mode is allowed"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, !(s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors') || (has(s.name) && size(s.name) > 0))",message="namespace selector with NamespaceWithResourceSelectors mode must select by name (not by label)"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace' && has(s.selectionScope) && s.selectionScope == 'NamespaceWithResourceSelectors') || self.filter(s, s.group == '' && s.version == 'v1' && s.kind == 'Namespace').size() <= 1",message="when using NamespaceWithResourceSelectors mode, only one namespace selector is allowed (cannot mix with other namespace selectors)"
 	// +listType=atomic
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
 
@@ -40,6 +43,14 @@ type PlacementSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// statusReportingScope says who may read how far the placement has come: ClusterScopeOnly, those who may read the placement,
+	// which is the default, or NamespaceAccessible, those too who work in the namespace that it selects: the status is copied
+	// there, into a ClusterResourcePlacementStatus of the placement's name. It never changes, and a placement in a namespace
+	// passes over it.
+	// +optional
+	// +kubebuilder:default=ClusterScopeOnly
+	StatusReportingScope StatusReportingScope `json:"statusReportingScope,omitempty"`
 }
 
 // ResourceSelector selects one object by name, several by label, or, with neither, all of a kind.
@@ -65,14 +76,15 @@ type ResourceSelector struct {
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// selectionScope says what a selector of kind Namespace takes: NamespaceWithResources, the namespace with all that is in
-	// it, which is the default, or NamespaceOnly, the Namespace object alone. Selectors of other kinds pass over it.
+	// it, which is the default; NamespaceOnly, the Namespace object alone; or NamespaceWithResourceSelectors, the Namespace object,
+	// named, with what the placement's other selectors find in it. Selectors of other kinds pass over it.
 	// +optional
 	// +kubebuilder:default=NamespaceWithResources
 	SelectionScope SelectionScope `json:"selectionScope,omitempty"`
 }
 
 // SelectionScope says how much of a namespace is placed.
-// +kubebuilder:validation:Enum=NamespaceOnly;NamespaceWithResources
+// +kubebuilder:validation:Enum=NamespaceOnly;NamespaceWithResources;NamespaceWithResourceSelectors
 type SelectionScope string
 
 const (
@@ -80,6 +92,9 @@ const (
 	SelectionScopeNamespaceOnly SelectionScope = "NamespaceOnly"
 	// SelectionScopeNamespaceWithResources takes the namespace with all that may be placed of what is in it.
 	SelectionScopeNamespaceWithResources SelectionScope = "NamespaceWithResources"
+	// SelectionScopeNamespaceWithResourceSelectors takes the Namespace object, and lets the placement's other selectors select
+	// objects in it.
+	SelectionScopeNamespaceWithResourceSelectors SelectionScope = "NamespaceWithResourceSelectors"
 )
 
 // RevisionLimit returns the number of snapshots to keep.
@@ -215,6 +230,8 @@ type ClusterResourcePlacement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is what is wanted.
+	// +kubebuilder:validation:XValidation:rule="!has(self.statusReportingScope) || self.statusReportingScope != 'NamespaceAccessible' || self.resourceSelectors.filter(s, s.kind == 'Namespace').size() == 1",message="when statusReportingScope is NamespaceAccessible, exactly one resourceSelector with kind 'Namespace' is required"
+	// +kubebuilder:validation:XValidation:rule="(has(self.statusReportingScope) ? self.statusReportingScope : 'ClusterScopeOnly') == (has(oldSelf.statusReportingScope) ? oldSelf.statusReportingScope : 'ClusterScopeOnly')",message="statusReportingScope is immutable"
 	Spec PlacementSpec `json:"spec"`
 	// status is what was observed.
 	// +optional

@@ -18,6 +18,7 @@ func TestServedKinds(t *testing.T) {
 	ours := []string{"fleet", "fleet-placement"}
 	want := map[string]apitest.Served{
 		"clusterresourceplacements":        {Kind: "ClusterResourcePlacement", ShortNames: []string{"crp"}, Categories: ours, Status: true},
+		"clusterresourceplacementstatuses": {Kind: "ClusterResourcePlacementStatus", Namespaced: true, ShortNames: []string{"crps"}, Categories: ours},
 		"clusterschedulingpolicysnapshots": {Kind: "ClusterSchedulingPolicySnapshot", ShortNames: []string{"csps"}, Categories: ours, Status: true},
 		"clusterresourcesnapshots":         {Kind: "ClusterResourceSnapshot", ShortNames: []string{"crs"}, Categories: ours},
 		"clusterresourcebindings":          {Kind: "ClusterResourceBinding", ShortNames: []string{"crb"}, Categories: ours, Status: true},
@@ -45,6 +46,9 @@ func TestServedKinds(t *testing.T) {
 		"clusterresourceenvelopes":  {Kind: "ClusterResourceEnvelope", Categories: ours},
 		"resourceenvelopes":         {Kind: "ResourceEnvelope", Namespaced: true, Categories: ours},
 		"resourcebindings":          {Kind: "ResourceBinding", Namespaced: true, ShortNames: []string{"rb"}, Categories: ours, Status: true},
+
+		"clusterresourceplacementevictions":         {Kind: "ClusterResourcePlacementEviction", ShortNames: []string{"crpe"}, Categories: ours, Status: true},
+		"clusterresourceplacementdisruptionbudgets": {Kind: "ClusterResourcePlacementDisruptionBudget", ShortNames: []string{"crpdb"}, Categories: ours},
 	})
 	if diff := cmp.Diff(want, apitest.Kinds(t, hub, group+"/v1beta1")); diff != "" {
 		t.Errorf("v1beta1 (-want +got):\n%s", diff)

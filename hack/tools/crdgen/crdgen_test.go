@@ -39,6 +39,26 @@ func define(kind, subresources string) string {
 	return strings.NewReplacer("KIND", kind, "SUBRESOURCES", subresources).Replace(definition)
 }
 
+// TestFinishLeavesForeignVersions: an API that is not ours gets no version that its owners do not know.
+func TestFinishLeavesForeignVersions(t *testing.T) {
+	text := strings.Replace(define("ClusterProfile", "{status: {}}"), "name: v1\n", "name: v1alpha1\n", 1)
+	_, content, err := finish([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(content, &crd); err != nil {
+		t.Fatalf("parse what was made: %v", err)
+	}
+	versions := object(crd, "spec")["versions"].([]any)
+	if len(versions) != 1 || versions[0].(map[string]any)["name"] != "v1alpha1" {
+		t.Errorf("the versions are %v", versions)
+	}
+	if _, _, err := finish([]byte(strings.Replace(text, "ClusterProfile", "Work", 1))); err == nil {
+		t.Error("a kind of ours in another version than v1 is taken")
+	}
+}
+
 func TestFinish(t *testing.T) {
 	side, content, err := finish([]byte(define("Work", "{status: {}}")))
 	if err != nil || side != "hub" {

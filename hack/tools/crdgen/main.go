@@ -6,6 +6,8 @@
 //   - gives every label selector the rules of a label selector, which the Go type does not carry;
 //   - lets no time and no quantity through that Go could not read again.
 //
+// A definition of an API that is not ours keeps the one version that it has.
+//
 // `make generate` calls it.
 package main
 
@@ -21,9 +23,15 @@ import (
 // memberKinds are the kinds that live in members; all others live on the hub.
 var memberKinds = map[string]bool{"AppliedWork": true}
 
+// foreignKinds are the kinds of APIs that are not ours: they keep the version that they have.
+var foreignKinds = map[string]bool{"ClusterProfile": true}
+
 // betaKinds are the kinds that the API has in v1beta1 alone.
-var betaKinds = map[string]bool{"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true,
-	"ClusterResourceEnvelope": true, "ResourceEnvelope": true}
+var betaKinds = map[string]bool{
+	"SchedulingPolicySnapshot": true, "ResourceSnapshot": true, "ResourceBinding": true,
+	"ClusterResourcePlacementEviction": true, "ClusterResourcePlacementDisruptionBudget": true,
+	"ClusterResourceEnvelope": true, "ResourceEnvelope": true,
+}
 
 const header = "# Made by `make generate` from the types in api/. Change those, not this file.\n"
 
@@ -84,7 +92,9 @@ func finish(content []byte) (side string, finished []byte, err error) {
 		return "", nil, fmt.Errorf("it has %d versions; crdgen expects v1 alone", len(versions))
 	}
 	v1, _ := versions[0].(map[string]any)
-	if v1["name"] != "v1" {
+	kind, _ := object(spec, "names")["kind"].(string)
+	foreign := foreignKinds[kind]
+	if v1["name"] != "v1" && !foreign {
 		return "", nil, fmt.Errorf("its version is %v; crdgen expects v1", v1["name"])
 	}
 	if len(object(v1, "subresources")) == 0 {
@@ -92,11 +102,13 @@ func finish(content []byte) (side string, finished []byte, err error) {
 	}
 	tightenSelectors(object(v1, "schema", "openAPIV3Schema"))
 	tightenValues(object(v1, "schema", "openAPIV3Schema"))
-	kind, _ := object(spec, "names")["kind"].(string)
-	if betaKinds[kind] {
+	switch {
+	case foreign:
+		spec["versions"] = []any{v1}
+	case betaKinds[kind]:
 		v1["name"] = "v1beta1"
 		spec["versions"] = []any{v1}
-	} else {
+	default:
 		spec["versions"] = []any{v1, asV1beta1(v1)}
 	}
 	spec["conversion"] = map[string]any{"strategy": "None"}

@@ -6,6 +6,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/properties"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,9 +19,9 @@ type facts struct {
 	joined *metav1.Condition
 	// health is what the member's API server answered last; nil before it was asked.
 	health *health
-	// report is what the cluster has; nil while it is not known.
-	report *properties.Report
-	now    time.Time
+	// cluster is what is known of the cluster.
+	cluster properties.Account
+	now     time.Time
 }
 
 // health is what the member's API server says of itself.
@@ -34,8 +35,16 @@ func account(imc *clusterv1.InternalMemberCluster, f facts) *clusterv1.InternalM
 	s := imc.Status.DeepCopy()
 	s.ClusterID = f.clusterID
 	now := metav1.NewTime(f.now.Truncate(time.Second))
-	if f.report != nil {
-		takeReport(s, f.report, now)
+	if f.cluster.Report != nil {
+		takeReport(s, f.cluster.Report, now)
+	}
+	if f.cluster.Namespaces != nil {
+		s.Namespaces = f.cluster.Namespaces
+	}
+	for _, condition := range f.cluster.Conditions {
+		condition.ObservedGeneration, condition.LastTransitionTime = imc.Generation, now
+		condition.Message = placement.Cut(condition.Message, maxComplaint)
+		meta.SetStatusCondition(&s.Conditions, condition)
 	}
 	a := entry(s)
 	if f.joined != nil {

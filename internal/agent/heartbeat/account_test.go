@@ -33,16 +33,24 @@ func TestAccount(t *testing.T) {
 	all := facts{
 		clusterID: "id", joined: &metav1.Condition{Status: metav1.ConditionTrue, Reason: clusterv1.ReasonAgentJoined, Message: "applies"},
 		health: &health{ok: true, message: "ready"}, now: noon,
-		report: &properties.Report{
-			Properties: map[string]string{clusterv1.NodeCountProperty: "2"},
-			Available:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+		cluster: properties.Account{
+			Report: &properties.Report{
+				Properties: map[string]string{clusterv1.NodeCountProperty: "2"},
+				Available:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
+			},
+			Namespaces: map[string]string{"default": "", "app": "app-work"},
+			Conditions: []metav1.Condition{{Type: clusterv1.ConditionNamespaceCollectionSucceeded, Status: "True", Reason: clusterv1.ReasonNamespaceCollectionSucceeded, Message: "all"}},
 		},
 	}
 	first := account(imc, all)
 	want := &clusterv1.InternalMemberClusterStatus{
 		ClusterID:     "id",
 		Properties:    map[string]clusterv1.PropertyValue{clusterv1.NodeCountProperty: {Value: "2", ObservationTime: metav1.NewTime(noon)}},
-		ResourceUsage: clusterv1.ResourceUsage{Available: all.report.Available, ObservationTime: metav1.NewTime(noon)},
+		ResourceUsage: clusterv1.ResourceUsage{Available: all.cluster.Report.Available, ObservationTime: metav1.NewTime(noon)},
+		Namespaces:    map[string]string{"default": "", "app": "app-work"},
+		Conditions: []metav1.Condition{
+			{Type: "NamespaceCollectionSucceeded", Status: "True", Reason: "Succeeded", Message: "all", ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(noon)},
+		},
 		AgentStatus: []clusterv1.AgentStatus{{
 			Type: clusterv1.MemberAgent, LastReceivedHeartbeat: metav1.NewTime(noon),
 			Conditions: []metav1.Condition{
@@ -67,17 +75,26 @@ func TestAccount(t *testing.T) {
 		"later":       {func(f *facts) { f.now = noon.Add(time.Minute) }, accountPeriod},
 		"not healthy": {func(f *facts) { f.health = &health{message: "etcd"} }, 0},
 		"another node": {func(f *facts) {
-			f.report = &properties.Report{Properties: map[string]string{clusterv1.NodeCountProperty: "3"}}
+			f.cluster.Report = &properties.Report{Properties: map[string]string{clusterv1.NodeCountProperty: "3"}}
+		}, 0},
+		"another namespace": {func(f *facts) {
+			f.cluster.Namespaces = map[string]string{"default": "", "app": "app-work", "more": ""}
+		}, 0},
+		"a namespace of another owner": {func(f *facts) {
+			f.cluster.Namespaces = map[string]string{"default": "", "app": "other-work"}
+		}, 0},
+		"namespaces cannot be read any more": {func(f *facts) {
+			f.cluster.Conditions = []metav1.Condition{{Type: clusterv1.ConditionNamespaceCollectionSucceeded, Status: "False", Reason: clusterv1.ReasonNamespaceCollectionDegraded}}
 		}, 0},
 		"pods came": {func(f *facts) {
-			report := *all.report
+			report := *all.cluster.Report
 			report.Available = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
-			f.report = &report
+			f.cluster.Report = &report
 		}, churnPeriod},
 		"pods came, and a node went": {func(f *facts) {
-			report := *all.report
+			report := *all.cluster.Report
 			report.Available, report.Allocatable = corev1.ResourceList{}, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
-			f.report = &report
+			f.cluster.Report = &report
 		}, 0},
 		"left": {func(f *facts) {
 			f.joined = &metav1.Condition{Status: metav1.ConditionFalse, Reason: clusterv1.ReasonAgentLeft}

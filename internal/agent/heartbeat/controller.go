@@ -48,13 +48,21 @@ type Workloads interface {
 	Leave(ctx context.Context, policy clusterv1.WorkloadsOnLeave) (remaining []string, err error)
 }
 
+// Properties finds out about the cluster. A properties.Collector does.
+type Properties interface {
+	// Start finds out until ctx ends, and calls changed when there may be something new.
+	Start(ctx context.Context, changed func()) error
+	// Account returns what is known. It waits for nothing.
+	Account() properties.Account
+}
+
 // Options are what a Controller needs.
 type Options struct {
 	// Cluster is the cluster's name, and ClusterID the UID of its kube-system namespace.
 	Cluster, ClusterID string
 	// Member reaches the cluster.
 	Member     *rest.Config
-	Properties properties.Provider
+	Properties Properties
 	Workloads  Workloads
 	Clock      clock.WithTicker
 	// Over is called when this membership has ended, or another has taken its place.
@@ -259,10 +267,7 @@ func leaving(remaining []string) *metav1.Condition {
 
 // write gives the account if it differs from the last, or if that is long ago.
 func (c *Controller) write(ctx context.Context, imc *clusterv1.InternalMemberCluster, joined *metav1.Condition) (ctrl.Result, error) {
-	f := facts{clusterID: c.ClusterID, joined: joined, health: c.checker.last.Load(), now: c.Clock.Now()}
-	if report, known := c.Properties.Report(); known {
-		f.report = &report
-	}
+	f := facts{clusterID: c.ClusterID, joined: joined, health: c.checker.last.Load(), cluster: c.Properties.Account(), now: c.Clock.Now()}
 	want := account(imc, f)
 	after := silence(&imc.Status, want)
 	due := lastHeartbeat(&imc.Status).Add(after).Sub(f.now)

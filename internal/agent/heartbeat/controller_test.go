@@ -77,7 +77,7 @@ func (w *workloads) isActive() bool {
 type noProperties struct{}
 
 func (noProperties) Start(ctx context.Context, _ func()) error { <-ctx.Done(); return nil }
-func (noProperties) Report() (properties.Report, bool)         { return properties.Report{}, false }
+func (noProperties) Account() properties.Account               { return properties.Account{} }
 
 // agent is a membership at work, and the clients to look at it.
 type agent struct {

@@ -70,10 +70,10 @@ func TestManyPods(t *testing.T) {
 
 	clock := newWatchedClock()
 	b := NewBuiltin(member, clock)
-	changed := make(chan struct{}, 100)
+	said := make(chan Report, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- b.Start(ctx, func() { changed <- struct{}{} }) }()
+	go func() { done <- b.Run(ctx, func(r Report, _ error) { said <- r }) }()
 	defer func() {
 		stop()
 		if err := <-done; err != nil {
@@ -81,27 +81,26 @@ func TestManyPods(t *testing.T) {
 		}
 	}()
 
+	var report Report
 	await := func(cpu, memory string) {
 		t.Helper()
 		deadline := time.After(framework.Patience)
 		var got map[string]string
 		for {
 			select {
-			case <-changed:
+			case report = <-said:
 			case <-clock.waits:
 				clock.Step(settle)
 				continue
 			case <-deadline:
 				t.Fatalf("available is %v, want cpu %s and memory %s", got, cpu, memory)
 			}
-			report, _ := b.Report()
 			if got = texts(report.Available); got["cpu"] == cpu && got["memory"] == memory {
 				return
 			}
 		}
 	}
 	await("40", "240Gi")
-	report, _ := b.Report()
 	if diff := cmp.Diff(map[string]string{"cpu": "200", "memory": "400Gi"}, texts(report.Capacity)); diff != "" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}
@@ -117,7 +116,7 @@ func TestManyPods(t *testing.T) {
 	}
 	select {
 	case d := <-clock.waits:
-		if len(changed) > 0 {
+		if len(said) > 0 {
 			t.Error("a change is told of before others could be gathered with it")
 		}
 		clock.Step(d)

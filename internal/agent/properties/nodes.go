@@ -2,7 +2,11 @@ package properties
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,11 +42,11 @@ func NewBuiltin(member *rest.Config, c clock.WithTicker) *Builtin {
 	}
 }
 
-// Report returns what is known.
-func (b *Builtin) Report() (Report, bool) { return b.tally.report() }
+// Name says what is looked at.
+func (b *Builtin) Name() string { return "nodes and pods" }
 
-// Start watches nodes and the pods on them.
-func (b *Builtin) Start(ctx context.Context, changed func()) error {
+// Run watches nodes and the pods on them.
+func (b *Builtin) Run(ctx context.Context, say func(Report, error)) error {
 	core, err := coreClient(b.Member)
 	if err != nil {
 		return err
@@ -52,14 +56,15 @@ func (b *Builtin) Start(ctx context.Context, changed func()) error {
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)))
-	nodes := cache.NewReflectorWithOptions(cache.NewListWatchFromClient(core, "nodes", "", fields.Everything()),
+	v := &voice{tally: &b.tally, say: say, failing: map[string]error{}}
+	nodes := cache.NewReflectorWithOptions(v.attentive(ctx, core, "nodes", fields.Everything()),
 		&corev1.Node{}, &nodeStore{tally: &b.tally, changed: b.mark}, cache.ReflectorOptions{Name: "nodes of the member"})
-	pods := cache.NewReflectorWithOptions(cache.NewListWatchFromClient(core, "pods", "", running),
+	pods := cache.NewReflectorWithOptions(v.attentive(ctx, core, "pods", running),
 		&corev1.Pod{}, &podStore{tally: &b.tally, changed: b.mark}, cache.ReflectorOptions{Name: "pods of the member"})
 	var watching sync.WaitGroup
 	watching.Go(func() { nodes.RunWithContext(ctx) })
 	watching.Go(func() { pods.RunWithContext(ctx) })
-	b.gather(ctx, changed)
+	b.gather(ctx, v)
 	watching.Wait()
 	return nil
 }
@@ -73,7 +78,7 @@ func (b *Builtin) mark() {
 }
 
 // gather tells of changes: of the first whole picture at once, of others when they have been gathered for a while.
-func (b *Builtin) gather(ctx context.Context, changed func()) {
+func (b *Builtin) gather(ctx context.Context, v *voice) {
 	known := false
 	for {
 		select {
@@ -92,10 +97,49 @@ func (b *Builtin) gather(ctx context.Context, changed func()) {
 			default:
 			}
 		}
-		if _, known = b.Report(); known {
-			changed()
-		}
+		known = v.speak()
 	}
+}
+
+// voice says what is known of nodes and pods, as long as both can be read.
+type voice struct {
+	tally *tally
+	say   func(Report, error)
+
+	mu      sync.Mutex
+	failing map[string]error
+}
+
+// speak says it, and tells whether anything is known.
+func (v *voice) speak() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	report, known := v.tally.report()
+	var troubles []string
+	for _, what := range slices.Sorted(maps.Keys(v.failing)) {
+		troubles = append(troubles, v.failing[what].Error())
+	}
+	switch {
+	case len(troubles) > 0:
+		v.say(Report{}, errors.New(strings.Join(troubles, "; ")))
+	case known:
+		v.say(report, nil)
+	}
+	return known
+}
+
+// attentive lists and watches a resource, and says when that does not go.
+func (v *voice) attentive(ctx context.Context, core rest.Interface, what string, selector fields.Selector) *cache.ListWatch {
+	lw := cache.NewListWatchFromClient(core, what, "", selector)
+	return attentive(ctx, lw.ListWithContext, lw.WatchWithContext, func(err error) {
+		v.mu.Lock()
+		delete(v.failing, what)
+		if err != nil {
+			v.failing[what] = fmt.Errorf("read %s: %w", what, err)
+		}
+		v.mu.Unlock()
+		v.speak()
+	})
 }
 
 // coreClient reads the core API in its compact encoding.

@@ -78,7 +78,7 @@ func (a *Agent) membership(ctx context.Context, hub *rest.Config, scheme *runtim
 	}
 	err = heartbeat.Add(mgr, heartbeat.Options{
 		Cluster: a.ClusterName, ClusterID: a.clusterID, Member: a.member,
-		Properties: properties.NewBuiltin(a.member, a.Clock), Workloads: workloads, Clock: a.Clock,
+		Properties: a.properties(), Workloads: workloads, Clock: a.Clock,
 		Over: func(why string) { stop(errors.New(why)) },
 	})
 	if err != nil {
@@ -88,6 +88,12 @@ func (a *Agent) membership(ctx context.Context, hub *rest.Config, scheme *runtim
 		return "", fmt.Errorf("serve the membership: %w", err)
 	}
 	return context.Cause(ctx).Error(), nil
+}
+
+// properties finds out about the cluster. A provider that knows more is added here.
+func (a *Agent) properties() *properties.Collector {
+	return properties.NewCollector(a.Clock, &properties.Namespaces{Member: a.member, Clock: a.Clock},
+		properties.NewBuiltin(a.member, a.Clock), &properties.Version{Member: a.member, Clock: a.Clock})
 }
 
 // manager sees nothing of the hub but the cluster's own namespace.

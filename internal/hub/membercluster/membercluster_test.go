@@ -295,7 +295,32 @@ func TestLeave(t *testing.T) {
 			framework.AwaitGone(t, c, work)
 			framework.AwaitGone(t, c, certificateRole(cluster))
 			framework.AwaitGone(t, c, certificateRoleBinding(cluster))
+			rejoin(t, c, cluster)
 		})
+	}
+}
+
+// rejoin makes a MemberCluster of the same name again: another cluster may join as it, and the agent of the earlier one has no
+// rights any more.
+func rejoin(t *testing.T, c client.WithWatch, earlier *clusterv1.MemberCluster) {
+	t.Helper()
+	again := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: earlier.Name}}
+	if err := c.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	framework.Await(t, c, again, "is ready to join again", func(m *clusterv1.MemberCluster) bool {
+		return meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.ConditionReadyToJoin)
+	})
+	join(t, c, again, "another-id")
+	if again.Status.ClusterID != "another-id" {
+		t.Errorf("the member is taken to be %q", again.Status.ClusterID)
+	}
+	binding := agentRoleBinding(again)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
+		t.Fatal(err)
+	}
+	if got := binding.Subjects[0].Name; got != clusterv1.AgentUser(again.Name, again.UID) || got == clusterv1.AgentUser(earlier.Name, earlier.UID) {
+		t.Errorf("rights are given to %s", got)
 	}
 }
 

@@ -97,7 +97,8 @@ func takeOver(s *clusterv1.MemberClusterStatus, o observed) {
 	if agent(reported.AgentStatus) == nil {
 		return
 	}
-	s.Properties, s.ResourceUsage = reported.Properties, reported.ResourceUsage
+	s.Properties, s.ResourceUsage, s.Namespaces = reported.Properties, reported.ResourceUsage, reported.Namespaces
+	takeOverCollection(s, o)
 	for i := range reported.AgentStatus {
 		a := &reported.AgentStatus[i]
 		for j := range a.Conditions {
@@ -133,6 +134,26 @@ func takeOver(s *clusterv1.MemberClusterStatus, o observed) {
 		a.Conditions = append(a.Conditions, *lost)
 	}
 	s.AgentStatus = reported.AgentStatus
+}
+
+// collection are the conditions by which an agent says how well it finds out about its cluster.
+var collection = []string{
+	clusterv1.ConditionPropertyProviderStarted, clusterv1.ConditionPropertyCollectionSucceeded, clusterv1.ConditionNamespaceCollectionSucceeded,
+}
+
+// takeOverCollection copies those conditions. What an agent does not say, one of an earlier version for instance, is not said.
+func takeOverCollection(s *clusterv1.MemberClusterStatus, o observed) {
+	for _, conditionType := range collection {
+		reported := meta.FindStatusCondition(o.internal.Status.Conditions, conditionType)
+		if reported == nil {
+			meta.RemoveStatusCondition(&s.Conditions, conditionType)
+			continue
+		}
+		condition := *reported
+		condition.ObservedGeneration = o.cluster.Generation
+		condition.Message = placement.Cut(condition.Message, longestWord)
+		meta.SetStatusCondition(&s.Conditions, condition)
+	}
 }
 
 func entryOf(statuses []clusterv1.AgentStatus, t clusterv1.AgentType) *clusterv1.AgentStatus {

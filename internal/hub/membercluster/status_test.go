@@ -150,7 +150,26 @@ func TestStatusOfAgentIsTakenOver(t *testing.T) {
 	t.Parallel()
 	cluster, imc := member(agentJoined, word(clusterv1.ConditionHealthy, metav1.ConditionTrue, clusterv1.ReasonHealthy, "ready", 2))
 	imc.Status.Properties = map[string]clusterv1.PropertyValue{clusterv1.NodeCountProperty: {Value: "2", ObservationTime: at(-60)}}
+	imc.Status.Namespaces = map[string]string{"default": "", "app": "app-work"}
+	imc.Status.Conditions = []metav1.Condition{
+		word(clusterv1.ConditionPropertyCollectionSucceeded, metav1.ConditionFalse, clusterv1.ReasonPropertyCollectionFailed, strings.Repeat("pods; ", 1000), 3),
+		word("Invented", metav1.ConditionTrue, "ByAnAgent", "not ours to say", 3),
+	}
 	s := status(observed{cluster: cluster, internal: imc, now: now})
+	if diff := cmp.Diff(imc.Status.Namespaces, s.Namespaces); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+	collected := meta.FindStatusCondition(s.Conditions, clusterv1.ConditionPropertyCollectionSucceeded)
+	if summary(collected) != "False/CollectionFailed" || len(collected.Message) > longestWord+len("…") || collected.ObservedGeneration != 7 {
+		t.Errorf("how well the agent finds out: %+v", collected)
+	}
+	if meta.FindStatusCondition(s.Conditions, "Invented") != nil {
+		t.Error("an agent can say anything in the name of the hub")
+	}
+	cluster.Status, imc.Status.Conditions = *s, nil
+	if c := meta.FindStatusCondition(status(observed{cluster: cluster, internal: imc, now: now}).Conditions, collected.Type); c != nil {
+		t.Errorf("what the agent does not say any more is still said: %+v", c)
+	}
 	if s.ClusterID != "id" {
 		t.Errorf("clusterID %q is recorded, want the one that the agent reports", s.ClusterID)
 	}

@@ -70,16 +70,18 @@ type Controller struct {
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	c.quiet.clock = c.Clock
-	err := ctrl.NewControllerManagedBy(mgr).
+	builder := ctrl.NewControllerManagedBy(mgr).
 		Named("placement-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement()).
 		Watches(c.Kinds.NewPolicySnapshot(), enqueue.Placement()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement()).
 		WatchesRawSource(c.changes()).
-		WithOptions(enqueue.Options(workers)).
-		Complete(c)
-	if err != nil {
+		WithOptions(enqueue.Options(workers))
+	if !c.Kinds.Namespaced {
+		builder = builder.Watches(&placementv1.ClusterResourcePlacementStatus{}, ofItsName())
+	}
+	if err := builder.Complete(c); err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.Placement, err)
 	}
 	return nil

@@ -57,6 +57,9 @@ func (c *Controller) evaluate(ctx context.Context, key model.Key, p placementv1.
 
 // look checks the selectors or makes a revision.
 func (c *Controller) look(ctx context.Context, p placementv1.PlacementObject, m *memory) (*selection.Selection, error) {
+	if err := c.moved(ctx, p); err != nil {
+		return &selection.Selection{}, err
+	}
 	if p.PlacementSpec().IsExternal() {
 		return c.Validator.Validate(ctx, p)
 	}

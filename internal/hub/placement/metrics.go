@@ -1,9 +1,12 @@
 package placement
 
 import (
+	"slices"
+
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	model "github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -18,11 +21,15 @@ func init() { metrics.Registry.MustRegister(since) }
 
 // measure sets the placement's series.
 func (c *Controller) measure(key model.Key, status *placementv1.PlacementStatus) {
-	if len(status.Conditions) == 0 {
+	prefix := c.Kinds.ConditionPrefix
+	steps := slices.DeleteFunc(slices.Clone(status.Conditions), func(c metav1.Condition) bool {
+		return c.Type == prefix+placementv1.ConditionStatusSynced // no step of the placement's way
+	})
+	if len(steps) == 0 {
 		return
 	}
 	labels := prometheus.Labels{"namespace": key.Namespace, "name": key.Name}
-	last := status.Conditions[len(status.Conditions)-1]
+	last := steps[len(steps)-1]
 	kind, state, reason := last.Type, string(last.Status), last.Reason
 	if kind == c.Kinds.ConditionPrefix+placementv1.ConditionAvailable && state == "True" {
 		kind, reason = "Completed", "Completed"

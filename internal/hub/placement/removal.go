@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +35,7 @@ func (c *Controller) remove(ctx context.Context, key model.Key, p placementv1.Pl
 	if len(bindings) > 0 {
 		return c.reportRemoval(ctx, key, p, bindings, m)
 	}
-	if err := c.removeSnapshots(ctx, key, p); err != nil {
+	if err := errors.Join(c.removeSnapshots(ctx, key, p), c.unshare(ctx, p)); err != nil {
 		return 0, err
 	}
 	before := p.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy of a placement is an object

@@ -54,10 +54,15 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
 	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
-		!equality.Semantic.DeepEqual(*p.PlacementStatus(), status) {
+		!equality.Semantic.DeepEqual(*p.PlacementStatus(), c.withSynced(p, status)) {
 		m.looked = now
 		return soonest(retry, after), nil
 	}
+	again, err := c.share(ctx, p, &status)
+	if err != nil {
+		return 0, err
+	}
+	retry = soonest(retry, again)
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}

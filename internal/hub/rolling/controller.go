@@ -1,4 +1,5 @@
-// Package rolling moves the bindings of RollingUpdate placements to the newest resource snapshot as soon as there is one.
+// Package rolling moves the bindings of RollingUpdate placements to the newest resource snapshot as soon as there is one, as
+// many at a time as the placement's budget allows.
 // Placements with the strategy External are left to update runs.
 package rolling
 
@@ -15,11 +16,11 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
-	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,10 @@ const (
 type Controller struct {
 	Client client.Client
 	Kinds  *placement.Kinds
+	// Clock tells the time; without one it is the real one.
+	Clock clock.PassiveClock
+	// Takings are shared with those that evict; without them they are its own.
+	Takings *consistency.Takings
 	// Overrides finds the overrides of a placement.
 	Overrides *overrides.Finder
 
@@ -47,6 +52,12 @@ type Controller struct {
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Takings == nil {
+		c.Takings = &consistency.Takings{}
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rolling-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
@@ -72,7 +83,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !p.GetDeletionTimestamp().IsZero() || p.PlacementSpec().IsExternal() {
 		return ctrl.Result{}, nil
 	}
-	err = c.roll(ctx, request.NamespacedName, p)
+	after, err := c.roll(ctx, request.NamespacedName, p)
 	if overrides.IsPending(err) {
 		return ctrl.Result{}, nil // the snapshot that is being made brings the next pass
 	}
@@ -80,78 +91,91 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{RequeueAfter: after}, err
 }
 
-func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.PlacementObject) error {
+// roll carries out what is planned. It returns when to look again, 0 for not before something changes.
+func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.PlacementObject) (time.Duration, error) {
+	defer c.Takings.Lock(key)()
 	latest, err := c.latestSnapshot(ctx, key, p)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key)
+	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	gives, err := c.overridesOf(ctx, p, latest)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	byName := map[string]placementv1.BindingObject{}
-	var observed []rolling.Binding
+	now := c.Clock.Now()
+	in := rolling.Input{
+		Config: p.PlacementSpec().Strategy.RollingUpdate, Now: now,
+		Want: func(b placementv1.BindingObject) rolling.Wanted {
+			overrides := gives(b)
+			return rolling.Wanted{Snapshot: latest, Overrides: &overrides}
+		},
+		Deleted: func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) },
+	}
 	for _, b := range bindings {
 		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(p.GetUID()) {
 			continue
 		}
 		if c.tracker.Behind(b) {
-			continue // we have just moved it; the event that tells the cache brings the next pass
+			return 0, nil // how much of the budget is spent is not known; the event that the cache waits for brings the next pass
 		}
 		byName[b.GetName()] = b
-		o := observe(b)
-		o.OverridesDiffer = !gives(b).Equal(override.AppliedTo(b))
-		observed = append(observed, o)
+		in.Bindings = append(in.Bindings, b)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	plan := rolling.Make(in)
+	var group errgroup.Group // one that fails leaves the others alone: of a write that is cut off nobody knows whether it was done
 	group.SetLimit(writers)
-	for _, step := range rolling.Plan(latest, observed) {
-		group.Go(func() error { return c.carryOut(ctx, step, latest, gives(byName[step.Binding]), byName[step.Binding]) })
+	for _, step := range plan.Steps {
+		b := byName[step.Binding]
+		group.Go(func() error { return c.carryOut(ctx, step, in.Want(b), b) })
 	}
-	return group.Wait()
-}
-
-func observe(b placementv1.BindingObject) rolling.Binding {
-	spec := b.BindingSpec()
-	return rolling.Binding{
-		Name:     b.GetName(),
-		Cluster:  spec.TargetCluster,
-		State:    spec.State,
-		Snapshot: spec.ResourceSnapshotName,
-		Deleting: !b.GetDeletionTimestamp().IsZero(),
-	}
+	return plan.RequeueAfter, group.Wait()
 }
 
 // errGone is the outcome of changing a binding that was deleted meanwhile.
 var errGone = errors.New("it is gone")
 
 // carryOut does one step, on the very version of the binding that it was decided on: one that the scheduler has just
-// chosen again is not deleted.
-func (c *Controller) carryOut(ctx context.Context, step rolling.Step, latest string, overrides override.Applied, b placementv1.BindingObject) error {
-	log.FromContext(ctx).Info("Rolling update", "binding", b.GetName(), "action", step.Action, "reason", step.Reason)
-	var err error
-	if step.Action == rolling.Remove {
-		err = c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
-	} else {
-		b.BindingSpec().State = placementv1.BindingStateBound
-		b.BindingSpec().ResourceSnapshotName = latest
-		overrides.Give(b)
-		if err = c.Client.Update(ctx, b); err == nil {
-			c.tracker.Wrote(b)
-		}
-	}
+// chosen again is not deleted. The binding is the cache's own.
+func (c *Controller) carryOut(ctx context.Context, step rolling.Step, want rolling.Wanted, b placementv1.BindingObject) error {
+	log.FromContext(ctx).Info("Rolling update", "binding", b.GetName(), "cluster", step.Cluster, "action", step.Action, "reason", step.Reason)
+	err := c.write(ctx, step, want, b)
 	if apierrors.IsNotFound(err) {
 		err = errGone
 	}
 	if err != nil {
-		return fmt.Errorf("%s binding %s to snapshot %s: %w", strings.ToLower(string(step.Action)), b.GetName(), latest, err)
+		return fmt.Errorf("%s binding %s, wanted with snapshot %s: %w", strings.ToLower(string(step.Action)), b.GetName(), want.Snapshot, err)
 	}
+	return nil
+}
+
+func (c *Controller) write(ctx context.Context, step rolling.Step, want rolling.Wanted, b placementv1.BindingObject) error {
+	if step.Action == rolling.Remove {
+		c.Takings.Deleted.Add(b.GetUID(), c.Clock.Now())
+		err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
+		if err != nil {
+			c.Takings.Deleted.Remove(b.GetUID())
+		}
+		return err
+	}
+	changed, ok := b.DeepCopyObject().(placementv1.BindingObject)
+	if !ok {
+		return fmt.Errorf("copy it: a %T is no binding", b)
+	}
+	want.Give(changed)
+	annotations := changed.GetAnnotations()
+	annotations[placementv1.AnnotationUpdateStarted] = c.Clock.Now().UTC().Format(time.RFC3339)
+	changed.SetAnnotations(annotations)
+	if err := c.Client.Update(ctx, changed); err != nil {
+		return err
+	}
+	c.tracker.Wrote(changed)
 	return nil
 }

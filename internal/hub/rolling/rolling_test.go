@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
@@ -13,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // hubConfig leads to the API server that the tests share.
@@ -28,14 +32,15 @@ type fixture struct {
 	*framework.Hub
 	t         *testing.T
 	placement *placementv1.ClusterResourcePlacement
+	clock     *clocktesting.FakePassiveClock
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t}
+	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t, clock: clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))}
 	f.placement = f.Place(placementv1.RollingUpdateRolloutStrategyType)
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
-		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(),
+		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(), Clock: f.clock,
 			Overrides: overrides.NewFinder(mgr.GetAPIReader(), placement.ClusterKinds())}
 		return c.SetupWithManager(mgr)
 	})
@@ -66,6 +71,69 @@ func (f *fixture) bind(cluster string, state placementv1.BindingState, snapshot 
 	return b
 }
 
+// budget sets the placement's budget.
+func (f *fixture) budget(config string) {
+	f.t.Helper()
+	f.Change(f.placement, `{"spec":{"strategy":{"rollingUpdate":`+config+`}}}`)
+}
+
+// report says of clusters what the hub says of them: Available True with a reason, or Applied False with one.
+func (f *fixture) report(conditionType string, status metav1.ConditionStatus, reason string, bindings ...*placementv1.ClusterResourceBinding) {
+	f.t.Helper()
+	for _, b := range bindings {
+		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			f.t.Fatalf("read a binding: %v", err)
+		}
+		b.Status.Conditions = nil
+		for _, c := range []metav1.Condition{{Type: placementv1.ConditionRolloutStarted, Status: metav1.ConditionTrue, Reason: placementv1.ReasonRolloutStarted},
+			{Type: conditionType, Status: status, Reason: reason}} {
+			c.ObservedGeneration, c.LastTransitionTime = b.Generation, metav1.NewTime(f.clock.Now())
+			b.Status.Conditions = append(b.Status.Conditions, c)
+		}
+		if err := f.Status().Update(f.t.Context(), b); err != nil {
+			f.t.Fatalf("write the status of binding %s: %v", b.Name, err)
+		}
+	}
+}
+
+func (f *fixture) available(bindings ...*placementv1.ClusterResourceBinding) {
+	f.t.Helper()
+	f.report(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonAllWorkAreAvailable, bindings...)
+}
+
+// newSnapshot makes a snapshot the latest, in place of another.
+func (f *fixture) newSnapshot(before *placementv1.ClusterResourceSnapshot, index int) *placementv1.ClusterResourceSnapshot {
+	f.t.Helper()
+	f.Change(before, `{"metadata":{"labels":{"`+placementv1.LabelIsLatestSnapshot+`":"false"}}}`)
+	return f.snapshot(index, 0, 1, "true")
+}
+
+// on tells on which snapshot each of some clusters is, as an index; -1 stands for none.
+func (f *fixture) on(bindings ...*placementv1.ClusterResourceBinding) string {
+	f.t.Helper()
+	var all []string
+	for _, b := range bindings {
+		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			f.t.Fatalf("read a binding: %v", err)
+		}
+		index, ok := placement.ResourceSnapshotIndex(f.Name, b.Spec.ResourceSnapshotName)
+		if !ok {
+			index = -1
+		}
+		all = append(all, fmt.Sprint(index))
+	}
+	return strings.Join(all, " ")
+}
+
+// wantOn waits until the controller has dealt with all that happened before, and compares where the clusters are.
+func (f *fixture) wantOn(want, why string, bindings ...*placementv1.ClusterResourceBinding) {
+	f.t.Helper()
+	f.writes()
+	if got := f.on(bindings...); got != want {
+		f.t.Fatalf("%s: the clusters are on snapshots %s, want %s", why, got, want)
+	}
+}
+
 func (f *fixture) awaitOn(b *placementv1.ClusterResourceBinding, index int) {
 	f.t.Helper()
 	framework.Await(f.t, f, b, fmt.Sprint("is on snapshot ", index), func(b *placementv1.ClusterResourceBinding) bool {
@@ -77,7 +145,7 @@ func (f *fixture) awaitOn(b *placementv1.ClusterResourceBinding, index int) {
 // It has, once another placement is rolled out whose objects, one of every kind that it watches, were made after.
 func (f *fixture) writes() map[string]int {
 	f.t.Helper()
-	later := &fixture{Hub: f.Later(), t: f.t}
+	later := &fixture{Hub: f.Later(), t: f.t, clock: f.clock}
 	later.Place(placementv1.RollingUpdateRolloutStrategyType)
 	b := later.bind("a", placementv1.BindingStateScheduled, "")
 	later.snapshot(0, 0, 1, "true")
@@ -95,6 +163,8 @@ func TestRollsToTheLatest(t *testing.T) {
 	f.awaitOn(a, 0)
 	b := f.bind("b", placementv1.BindingStateScheduled, "") // a newcomer
 	f.awaitOn(b, 0)
+	f.budget(`{"maxUnavailable":"100%"}`)
+	f.available(a, b)
 
 	// The next snapshot counts once it is whole.
 	f.Change(first, `{"metadata":{"labels":{"`+placementv1.LabelIsLatestSnapshot+`":"false"}}}`)
@@ -124,6 +194,7 @@ func TestRemovesWhatIsGivenUp(t *testing.T) {
 	a := f.bind("a", placementv1.BindingStateScheduled, "")
 	f.awaitOn(a, 0)
 	f.Change(a, `{"spec":{"state":"Unscheduled"}}`)
+	f.available(a)
 	framework.AwaitGone(t, f, a)
 }
 
@@ -162,6 +233,72 @@ func TestExternal(t *testing.T) {
 		t.Errorf("writes to an External placement: %v", got)
 	}
 	f.awaitOn(a, 0)
+}
+
+// fleet is some clusters that are available on the first snapshot.
+func (f *fixture) fleet(names ...string) (*placementv1.ClusterResourceSnapshot, []*placementv1.ClusterResourceBinding) {
+	f.t.Helper()
+	first := f.snapshot(0, 0, 1, "true")
+	var all []*placementv1.ClusterResourceBinding
+	for _, name := range names {
+		all = append(all, f.bind(name, placementv1.BindingStateScheduled, ""))
+	}
+	for _, b := range all {
+		f.awaitOn(b, 0)
+	}
+	f.available(all...)
+	return first, all
+}
+
+// One cluster of four at a time, in the order of their names, each as soon as the one before is available. One that fails
+// keeps its place, and what comes next reaches it first.
+func TestBudget(t *testing.T) {
+	f := newFixture(t)
+	first, b := f.fleet("a", "b", "c", "d")
+	second := f.newSnapshot(first, 1)
+	f.awaitOn(b[0], 1)
+	f.wantOn("1 0 0 0", "one is being updated", b...)
+	f.report(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress, b[0])
+	f.wantOn("1 0 0 0", "it is in progress", b...)
+	f.available(b[0])
+	f.awaitOn(b[1], 1)
+	f.report(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, b[1])
+	f.wantOn("1 1 0 0", "it fails", b...)
+	f.newSnapshot(second, 2)
+	f.awaitOn(b[1], 2)
+	f.wantOn("1 2 0 0", "the one that fails is given the remedy, and no other", b...)
+	f.available(b[1])
+	f.awaitOn(b[0], 2)
+	f.Change(f.placement, `{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":3}}}}`)
+	f.awaitOn(b[2], 2)
+	f.awaitOn(b[3], 2)
+}
+
+// Where nothing tells whether it is available, a cluster counts as available after a while.
+func TestUnavailablePeriod(t *testing.T) {
+	f := newFixture(t)
+	f.budget(`{"maxUnavailable":1,"unavailablePeriodSeconds":5}`)
+	first, b := f.fleet("a", "b")
+	f.newSnapshot(first, 1)
+	f.awaitOn(b[0], 1)
+	f.report(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonNotAllWorkAreAvailabilityTrackable, b[0])
+	f.wantOn("1 0", "the period is not over", b...)
+	f.clock.SetTime(f.clock.Now().Add(5 * time.Second))
+	f.awaitOn(b[1], 1) // by the controller's own timer
+}
+
+// A cluster that takes another's place comes first where the budget says so.
+func TestSurge(t *testing.T) {
+	f := newFixture(t)
+	f.budget(`{"maxUnavailable":0,"maxSurge":1}`)
+	_, b := f.fleet("a")
+	newcomer := f.bind("b", placementv1.BindingStateScheduled, "")
+	f.Change(b[0], `{"spec":{"state":"Unscheduled"}}`)
+	f.available(b[0])
+	f.awaitOn(newcomer, 0)
+	f.wantOn("0 0", "the newcomer is not available yet", b[0], newcomer)
+	f.available(newcomer)
+	framework.AwaitGone(t, f, b[0])
 }
 
 func TestLatestComplete(t *testing.T) {

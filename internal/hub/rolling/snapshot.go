@@ -7,6 +7,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -59,11 +60,26 @@ func whenSpecChanges() builder.Predicates {
 	return builder.WithPredicates(predicate.GenerationChangedPredicate{})
 }
 
-// whenBindingChanges lets no status pass, and drops what is known of a binding that is gone.
+// whenBindingChanges lets pass what a plan could depend on: of a status no more than how the cluster fares. It takes note of
+// what the cache has come to show.
 func (c *Controller) whenBindingChanges() builder.Predicates {
-	return builder.WithPredicates(predicate.GenerationChangedPredicate{}, predicate.Funcs{
+	return builder.WithPredicates(predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, okBefore := e.ObjectOld.(placementv1.BindingObject)
+			after, okAfter := e.ObjectNew.(placementv1.BindingObject)
+			if !okBefore || !okAfter {
+				return false
+			}
+			if !after.GetDeletionTimestamp().IsZero() {
+				c.Takings.Deleted.Remove(after.GetUID())
+			}
+			return before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				rolling.FareOf(before) != rolling.FareOf(after)
+		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			c.tracker.Forget(e.Object.GetUID())
+			c.Takings.Deleted.Remove(e.Object.GetUID())
 			return true
 		},
 	})

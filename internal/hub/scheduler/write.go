@@ -22,9 +22,9 @@ import (
 // write makes and changes bindings, several at once. Their names follow from placement and cluster, and changes carry
 // the version they were decided on, so that neither is done twice or to something else. Obstructions are what is in the way
 // of bindings that could not be made.
-func (c *Controller) write(ctx context.Context, changes schedule.Changes) (obstructions []string, err error) {
+func (c *Controller) write(parent context.Context, changes schedule.Changes) (obstructions []string, err error) {
 	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(parent)
 	group.SetLimit(writers)
 	for _, b := range changes.Create {
 		group.Go(func() error {
@@ -41,6 +41,13 @@ func (c *Controller) write(ctx context.Context, changes schedule.Changes) (obstr
 			return nil
 		})
 	}
+	// All that is chosen is there before anything is given up: whoever looks in between must not take what is to be replaced
+	// for something that nobody wants any more.
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	group, ctx = errgroup.WithContext(parent)
+	group.SetLimit(writers)
 	for _, b := range changes.Update {
 		group.Go(func() error {
 			err := c.Client.Update(ctx, b)

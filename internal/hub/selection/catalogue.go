@@ -152,9 +152,10 @@ func (c *catalogue) resolve(s placement.Selector) (resource, error) {
 	case !served:
 		return r, s.Mistake("the hub does not know this kind",
 			"correct group, version and kind, or install its CustomResourceDefinition on the hub, which is then noticed by itself")
-	case r.namespaced && s.Namespace == "":
+	case r.namespaced && s.Namespace == "" && s.Within == "":
 		return r, s.Mistake("the kind lives in namespaces, and a ClusterResourcePlacement selects only cluster-scoped objects and whole namespaces",
-			"select the Namespace that the objects are in, or use a ResourcePlacement in that namespace")
+			"select the Namespace that the objects are in, with selectionScope NamespaceWithResourceSelectors to take no more of it than this selector finds, "+
+				"or use a ResourcePlacement in that namespace")
 	case !r.namespaced && s.Namespace != "":
 		return r, s.Mistake("the kind is cluster-scoped, and a ResourcePlacement selects only objects of its own namespace, "+s.Namespace,
 			"use a ClusterResourcePlacement")

@@ -31,6 +31,7 @@ type interest struct {
 	roots   map[schema.GroupKind]sets.Set[string]
 	content bool   // one of its selectors takes what is in namespaces
 	own     string // the namespace that it selects in; empty where it selects cluster-scoped objects
+	within  string // the one namespace in which it selects besides cluster-scoped objects; empty where it takes whole ones
 	// changed are the objects, and the namespaces of objects, that have changed since a selection was begun.
 	changed map[schema.GroupKind]sets.Set[string]
 }
@@ -46,7 +47,7 @@ func newInterest(i Interest) *interest {
 	}
 	for _, selector := range i.Selectors {
 		prepared.content = prepared.content || selector.TakesContent()
-		prepared.own = selector.Namespace
+		prepared.own, prepared.within = selector.Namespace, selector.Within
 	}
 	return prepared
 }
@@ -58,8 +59,12 @@ func (i *interest) wants(r resource, o *metav1.PartialObjectMetadata) bool {
 		return false
 	}
 	kind, name := r.groupKind(), o.GetName()
-	content := r.namespaced && i.own == ""
+	content := r.namespaced && i.own == "" && i.within == ""
 	switch {
+	case r.namespaced && i.within != "":
+		if o.GetNamespace() != i.within {
+			return false
+		}
 	case o.GetNamespace() != i.own && !content, content && !i.content:
 		return false
 	case content:
@@ -98,7 +103,7 @@ func (i *interest) missed(found map[schema.GroupKind][]string) bool {
 
 // mayHold tells whether objects of a kind may be selected.
 func (i *interest) mayHold(r resource) bool {
-	if r.namespaced && i.own == "" {
+	if r.namespaced && i.own == "" && i.within == "" {
 		return i.Watch && i.content
 	}
 	return i.Watch && i.selects(r.groupKind())
@@ -141,7 +146,7 @@ func (i *interest) resources(c *catalogue) []resource {
 	}
 	var wanted []resource
 	for _, selector := range i.Selectors {
-		if r, served := c.kinds[selector.Kind]; served && r.namespaced == (i.own != "") && r.placeable {
+		if r, served := c.kinds[selector.Kind]; served && r.placeable && (i.within != "" || r.namespaced == (i.own != "")) {
 			wanted = append(wanted, r)
 		}
 	}

@@ -88,6 +88,11 @@ func (s *Selector) Select(ctx context.Context, p placementv1.PlacementObject) (*
 		}
 	}
 	selection.Unmatched = unmatched(targets.selectors, roots)
+	for _, selector := range selection.Unmatched {
+		if selector.OpensNamespace() {
+			return selection, selector.Mistake("the hub has no such namespace, or it is being deleted", "create the namespace, which is then noticed by itself, or select another")
+		}
+	}
 	objects := roots
 	if len(selection.Namespaces) > 0 {
 		content, err := s.readContent(ctx, targets.catalogue, roots)
@@ -121,6 +126,9 @@ func (s *Selector) resolve(ctx context.Context, p placementv1.PlacementObject) (
 	for i, selector := range selectors {
 		if t.resources[i], err = c.resolve(selector); err != nil {
 			return nil, selection, err
+		}
+		if t.resources[i].namespaced && selector.Within != "" {
+			t.selectors[i].Namespace = selector.Within
 		}
 		if selector.TakesContent() {
 			if err := c.contentKnown(); err != nil {

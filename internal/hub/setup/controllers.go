@@ -4,7 +4,9 @@ package setup
 import (
 	"fmt"
 
+	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/eviction"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
 	"github.com/fleetwright/fleetwright/internal/hub/override"
@@ -47,12 +49,14 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 	}
 	all := []interface{ SetupWithManager(ctrl.Manager) error }{
 		members,
+		&clusterprofile.Controller{Client: cached, APIReader: direct, Clock: real, Namespace: options.ClusterProfileNamespace},
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
 	}
 	for _, kinds := range placement.AllKinds() {
 		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		takings := &consistency.Takings{}
 		finder := override.NewFinder(direct, kinds)
 		all = append(all,
 			&placementcontroller.Controller{
@@ -60,13 +64,16 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
 			},
 			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
-			&rolling.Controller{Client: cached, Kinds: kinds, Overrides: finder},
+			&rolling.Controller{Client: cached, Kinds: kinds, Takings: takings, Overrides: finder},
 			&updaterun.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
 				Overrides: finder,
 			},
 			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 		)
+		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
+			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Takings: takings})
+		}
 	}
 	for _, c := range all {
 		if err := c.SetupWithManager(mgr); err != nil {

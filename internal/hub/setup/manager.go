@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	inventoryv1alpha1 "github.com/fleetwright/fleetwright/api/inventory/v1alpha1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,15 +38,18 @@ type Options struct {
 	ForceLeaveAfter time.Duration
 	// SkippedNamespaces are never placed, besides those that are reserved.
 	SkippedNamespaces Namespaces
+	// ClusterProfileNamespace is where the ClusterProfiles of the members are. Default: fleetwright-system.
+	ClusterProfileNamespace string
 }
 
 // Manager makes the manager with every controller of the hub.
 func Manager(config *rest.Config, options Options) (ctrl.Manager, error) {
+	options.ClusterProfileNamespace = cmp.Or(options.ClusterProfileNamespace, "fleetwright-system")
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's priority and fairness decides who waits, not a limit on our side
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: cachedParts()},
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: cachedParts(options)},
 		Metrics:                       server.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:        options.ProbeAddress,
 		LeaderElection:                options.LeaderElection,
@@ -88,14 +94,16 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	utilruntime.Must(placementv1.AddToScheme(s))
 	utilruntime.Must(clusterv1.AddToScheme(s))
+	utilruntime.Must(inventoryv1alpha1.AddToScheme(s))
 	return s
 }
 
 // cachedParts says of which kinds the cache holds a part only.
-func cachedParts() map[client.Object]cache.ByObject {
+func cachedParts(options Options) map[client.Object]cache.ByObject {
 	parts := withoutContent()
 	maps.Copy(parts, membercluster.CacheByObject())
 	maps.Copy(parts, joining.CacheByObject())
+	maps.Copy(parts, clusterprofile.CacheByObject(options.ClusterProfileNamespace))
 	return parts
 }
 

@@ -131,7 +131,11 @@ func (r *rollup) current(b placementv1.BindingObject, kind string) *metav1.Condi
 // so that it is known before the hub has acted on it.
 func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reported *metav1.Condition) *metav1.Condition {
 	var condition metav1.Condition
+	held, waits := r.held[b.GetName()]
 	switch {
+	case waits:
+		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
+			"The rollout is being blocked by the rollout strategy: "+held.Reason, r.heldSince(b))
 	case b.BindingSpec().State != placementv1.BindingStateBound || c.index == "":
 		condition = r.notGivenYet(b.GetCreationTimestamp())
 	case !r.external && r.Latest != nil && c.index != strconv.Itoa(r.Latest.Index):
@@ -146,6 +150,15 @@ func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reporte
 			lastKnown(b, placementv1.ConditionRolloutStarted))
 	}
 	return &condition
+}
+
+// heldSince is since when a cluster waits: since there is something newer than it has, or else since it last got something.
+func (r *rollup) heldSince(b placementv1.BindingObject) metav1.Time {
+	if b.BindingSpec().ResourceSnapshotName != placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index) &&
+		r.Latest.Created.After(b.GetCreationTimestamp().Time) {
+		return r.Latest.Created
+	}
+	return lastKnown(b, placementv1.ConditionRolloutStarted)
 }
 
 // notGivenYet is RolloutStarted of a cluster that has no resource snapshot yet.

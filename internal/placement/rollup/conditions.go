@@ -7,6 +7,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -168,6 +169,9 @@ func (r *rollup) tellRollout(c *metav1.Condition, observedIndex string, unknown 
 		if c.Status != metav1.ConditionTrue && len(byIndex) > 1 {
 			c.Message += "; " + whereabouts(byIndex)
 		}
+		if kept := r.kept(); len(kept) > 0 {
+			c.Message += fmt.Sprintf("; %d cluster(s) that are no longer chosen keep what they have until others are available in their place: %s", len(kept), names(kept))
+		}
 		if r.Latest == nil {
 			c.Message += "; there is no resource snapshot so far"
 		}
@@ -185,6 +189,17 @@ func (r *rollup) tellRollout(c *metav1.Condition, observedIndex string, unknown 
 	default:
 		c.Message = fmt.Sprintf("All %d cluster(s) have a resource snapshot, but not the same one: %s", len(r.clusters), whereabouts(byIndex))
 	}
+}
+
+// kept are the clusters that are not chosen any more and whose removal has to wait.
+func (r *rollup) kept() []string {
+	var kept []string
+	for _, b := range r.Bindings {
+		if r.held[b.GetName()].Action == rolling.Remove {
+			kept = append(kept, b.BindingSpec().TargetCluster)
+		}
+	}
+	return kept
 }
 
 // whereabouts tells how many clusters are on which snapshot, the newest first.

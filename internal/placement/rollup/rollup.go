@@ -10,6 +10,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -71,12 +72,32 @@ type rollup struct {
 	external   bool
 	generation int64
 	clusters   []*cluster
+	// held are the steps of a rolling update that have to wait, by binding, with the reason.
+	held map[string]rolling.Step
 }
 
 func newRollup(in Input) *rollup {
 	r := &rollup{Input: in, external: in.Placement.PlacementSpec().IsExternal(), generation: in.Placement.GetGeneration()}
+	r.held = r.heldBack()
 	r.observeClusters()
 	return r
+}
+
+// heldBack asks the planner of rolling updates, which tells the controller what to do, what has to wait.
+func (r *rollup) heldBack() map[string]rolling.Step {
+	if r.external || r.Latest == nil {
+		return nil
+	}
+	want := rolling.Wanted{Snapshot: placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index)}
+	plan := rolling.Make(rolling.Input{
+		Config: r.Placement.PlacementSpec().Strategy.RollingUpdate, Bindings: r.Bindings, Now: r.Now,
+		Want: func(placementv1.BindingObject) rolling.Wanted { return want },
+	})
+	held := map[string]rolling.Step{}
+	for _, step := range plan.Waits {
+		held[step.Binding] = step
+	}
+	return held
 }
 
 // ObservedIndex is the index of the resource snapshot that the status describes: the latest or, where update runs move

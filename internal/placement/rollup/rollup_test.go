@@ -8,13 +8,48 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement/rollup"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 const (
 	external = placementv1.ExternalRolloutStrategyType
 	rolling  = placementv1.RollingUpdateRolloutStrategyType
 )
+
+// TestHeldBack has what users are told of clusters that a rolling update has to leave alone for now.
+func TestHeldBack(t *testing.T) {
+	t.Parallel()
+	one := intstr.FromInt32(1)
+	none := intstr.FromInt32(0)
+	in := input(rolling)
+	in.Latest = &rollup.Revision{Index: 1, Created: metav1.NewTime(later)}
+	in.Placement.PlacementSpec().Strategy.RollingUpdate = &placementv1.RollingUpdateConfig{MaxUnavailable: &one, MaxSurge: &none}
+	in.Bindings = []placementv1.BindingObject{binding("a", "on1", synced[0]), binding("b", "on0", "done"), binding("c", "scheduled"), binding("d", "on0", "done", "unscheduled")}
+	status := rollup.Status(in)
+	want := []string{
+		"Scheduled=True/SchedulingPolicyFulfilled: found all",
+		"RolloutStarted=False/RolloutNotStartedYet: The rollout is being blocked by the rollout strategy in 2 cluster(s): b, c; 1 on resource snapshot 1, 1 on resource snapshot 0; 1 cluster(s) that are no longer chosen keep what they have until others are available in their place: d",
+	}
+	if diff := cmp.Diff(want, summarize(status.Conditions)); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	got := map[string]string{}
+	for _, row := range status.PlacementStatuses {
+		if c := meta.FindStatusCondition(row.Conditions, placementv1.ConditionRolloutStarted); c.Status != metav1.ConditionTrue {
+			got[row.ClusterName] = c.Message + " @" + c.LastTransitionTime.Format("15:04")
+		}
+	}
+	const blocked = "The rollout is being blocked by the rollout strategy: "
+	wantRows := map[string]string{
+		"b": blocked + "the cluster is on web-0-snapshot, and web-1-snapshot is newer; at most 1 of 3 clusters may be unavailable at once (maxUnavailable 1), and 2 are: a (not available), c (has nothing yet); the update goes on when fewer are, or when maxUnavailable is raised @13:00",
+		"c": blocked + "at most 3 clusters may hold the objects at once (3 wanted, and maxSurge 0), and 3 do; the cluster is given them when one that is no longer chosen lets go of them (d (available)), or when maxSurge is raised @13:00",
+	}
+	if diff := cmp.Diff(wantRows, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
 
 func TestStatus(t *testing.T) {
 	cases := map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -112,7 +113,7 @@ func (s *step) comply(action *placementv1.ClusterAction) (refused string) {
 	switch action.Action {
 	case placementv1.ClusterActionSkip:
 		if progressOf(row) != placementv1.ClusterUpdatingStateFailed && s.moved(row, b) {
-			if verdict, _ := judge(b); verdict == done {
+			if how, _ := verdict.Of(b); how == verdict.Done {
 				return fmt.Sprintf("cluster %s is done already", row.ClusterName)
 			}
 		}
@@ -126,7 +127,9 @@ func (s *step) comply(action *placementv1.ClusterAction) (refused string) {
 				meta.RemoveStatusCondition(tasks, placementv1.ConditionWaitTimeElapsed)
 			}
 		}
-		*row = placementv1.ClusterUpdatingStatus{ClusterName: row.ClusterName, Retries: row.Retries + 1}
+		// All else of the row, such as the overrides that were frozen with the plan, stays as it was.
+		row.State, row.Conditions, row.HeldSince, row.HeldSeconds = "", nil, nil, 0
+		row.Retries++
 		s.tell(normal(placementv1.ReasonClusterUpdatingRetried, fmt.Sprintf("Cluster %s is started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))))
 		s.note("%s is to be started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))
 	}

@@ -7,6 +7,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/override"
+	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -132,24 +133,24 @@ func (s *step) observe(config *placementv1.StageConfig, stage *placementv1.Stage
 		return
 	}
 	s.markStarted(row, startedAt(b, s.now))
-	verdict, trouble := judge(b)
-	switch verdict {
-	case done:
+	how, trouble := verdict.Of(b)
+	switch how {
+	case verdict.Done:
 		row.HeldSince, row.HeldSeconds = nil, 0
 		s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingSucceeded, messageClusterUpdated)
 		s.note("%s is done: all of %s is available there", row.ClusterName, s.target)
 		t.succeeded++
 		return
-	case failing, inProgress:
+	case verdict.Failing, verdict.InProgress:
 	}
 	if long := deadlineOf(config); s.overdue(row, b, long) {
 		s.timeOut(stage, row, b, long, trouble)
 		t.failed = append(t.failed, row.ClusterName)
 		return
 	}
-	if verdict == failing {
+	if how == verdict.Failing {
 		t.fails(row.ClusterName, trouble)
-		if trouble == troubleOverride {
+		if trouble == verdict.TroubleOverride {
 			s.overrideAgain(row, b)
 		}
 	}
@@ -266,50 +267,6 @@ func startedAt(b placementv1.BindingObject, otherwise metav1.Time) metav1.Time {
 		return otherwise
 	}
 	return metav1.NewTime(at)
-}
-
-// verdict is how a cluster fares with the snapshot that it was given.
-type verdict int
-
-const (
-	inProgress verdict = iota
-	failing
-	done
-)
-
-// judge tells how a cluster fares. Only what was said of the binding as it is now counts, and what is merely not there
-// yet is no failure; of one that is, trouble says what.
-func judge(b placementv1.BindingObject) (v verdict, trouble string) {
-	status := b.BindingStatus()
-	now := func(conditionType string) *metav1.Condition {
-		c := meta.FindStatusCondition(status.Conditions, conditionType)
-		if c == nil || c.ObservedGeneration != b.GetGeneration() {
-			return &metav1.Condition{Status: metav1.ConditionUnknown}
-		}
-		return c
-	}
-	available := now(placementv1.ConditionAvailable)
-	if available.Status == metav1.ConditionTrue {
-		return done, ""
-	}
-	if now(placementv1.ConditionOverridden).Status == metav1.ConditionFalse {
-		return failing, troubleOverride
-	}
-	if c := now(placementv1.ConditionWorkSynchronized); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonSyncWorkFailed {
-		return failing, troubleSync
-	}
-	if c := now(placementv1.ConditionApplied); c.Status == metav1.ConditionFalse && c.Reason == placementv1.ReasonNotAllWorkHaveBeenApplied {
-		return failing, troubleApply
-	}
-	if available.Status == metav1.ConditionFalse {
-		for i := range status.FailedPlacements {
-			c := &status.FailedPlacements[i].Condition
-			if c.Type == placementv1.ConditionAvailable && c.Reason == placementv1.ReasonManifestAvailabilityFailed {
-				return failing, troubleHealth
-			}
-		}
-	}
-	return inProgress, ""
 }
 
 // removals looks at the clusters that are to be cleared, and clears those that were not, if it may. Before the stage was

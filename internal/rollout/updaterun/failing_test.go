@@ -159,3 +159,22 @@ func TestFailuresAllowed(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryKeepsOverrides: a cluster is started again with the overrides that were frozen with the plan.
+func TestRetryKeepsOverrides(t *testing.T) {
+	t.Parallel()
+	s := seedFleet(t)
+	s.strategy("careful", allAtOnce())
+	r := s.create("example-run", "careful", "0", run)
+	s.settle()
+	row := &r.Status.StagesStatus[0].Clusters[0]
+	row.ClusterResourceOverrideSnapshots = []string{"prod-0"}
+	s.skip("example-run", row.ClusterName)
+	s.settle()
+	s.retry("example-run", row.ClusterName)
+	s.settle()
+	row = &r.Status.StagesStatus[0].Clusters[0]
+	if got := row.ClusterResourceOverrideSnapshots; row.Retries != 1 || len(got) != 1 || got[0] != "prod-0" {
+		t.Errorf("after the retry the row is %+v", row)
+	}
+}

@@ -30,14 +30,6 @@ const (
 	messageAccepted        = "The approval request has been approved and cannot be reverted"
 )
 
-// What can be wrong with a cluster that was given a snapshot.
-const (
-	troubleApply    = "applying failed there and is tried again"
-	troubleSync     = "the hub could not write what it is to apply, and tries again"
-	troubleOverride = "what it is to apply could not be made from its overrides"
-	troubleHealth   = "what was applied there has failed, or cannot be told to be available"
-)
-
 // shownNames is how many clusters a message names.
 const shownNames = 3
 

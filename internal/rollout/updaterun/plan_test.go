@@ -321,50 +321,6 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	t.Parallel()
-	const now, before = 2, 1
-	c := func(conditionType string, status metav1.ConditionStatus, reason string, generation int64) metav1.Condition {
-		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, ObservedGeneration: generation}
-	}
-	unavailable := c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonNotAllWorkAreAvailable, now)
-	cases := map[string]struct {
-		conditions []metav1.Condition
-		failed     []metav1.Condition
-		want       verdict
-		trouble    string
-	}{
-		"nothing said": {},
-		"available":    {conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, "", now)}, want: done},
-		"available, as far as can be told": {
-			conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonNotAllWorkAreAvailabilityTrackable, now)},
-			want:       done,
-		},
-		"was available before":    {conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, "", before)}},
-		"being applied":           {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress, now)}},
-		"works not written yet":   {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonWorkNotSynchronizedYet, now)}},
-		"not available yet":       {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestNotAvailableYet, 1)}},
-		"availability failed":     {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestAvailabilityFailed, 1)}, want: failing, trouble: troubleHealth},
-		"apply failed":            {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, now)}, want: failing, trouble: troubleApply},
-		"apply failed before":     {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, before)}},
-		"works cannot be written": {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, now)}, want: failing, trouble: troubleSync},
-		"overrides fail":          {conditions: []metav1.Condition{c(placementv1.ConditionOverridden, metav1.ConditionFalse, "OverriddenFailed", now)}, want: failing, trouble: troubleOverride},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Generation: now}}
-			b.Status.Conditions = tc.conditions
-			for _, f := range tc.failed {
-				b.Status.FailedPlacements = append(b.Status.FailedPlacements, placementv1.FailedResourcePlacement{Condition: f})
-			}
-			if got, trouble := judge(b); got != tc.want || trouble != tc.trouble {
-				t.Errorf("got %d, %q, want %d, %q", got, trouble, tc.want, tc.trouble)
-			}
-		})
-	}
-}
-
 // largeFleet is a placement on many clusters, whose names have a given length.
 func largeFleet(t *testing.T, clusters, nameLength int) *sim {
 	t.Helper()

@@ -1,0 +1,133 @@
+// Package eviction carries evictions out: it takes from a cluster what a placement has placed there, where the placement's
+// disruption budget lets it. The cluster is chosen again if the scheduler may; a taint keeps it from that.
+package eviction
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/rollout/eviction"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// workers is how many evictions are carried out at once: one after the other, so that each sees what the last one took.
+	workers = 1
+	// staleRetry is when to look again after a write showed that something has changed meanwhile.
+	staleRetry = 50 * time.Millisecond
+)
+
+// Controller carries evictions from placements of the cluster scope out.
+type Controller struct {
+	// Client reads from the cache. APIReader reads from the API server, as all is read that is decided on.
+	Client    client.Client
+	APIReader client.Reader
+	Kinds     *placement.Kinds
+	Clock     clock.PassiveClock
+	// Takings are shared with the rolling update.
+	Takings *consistency.Takings
+
+	tracker consistency.Tracker
+}
+
+// SetupWithManager registers the controller.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("eviction").
+		For(&placementv1.ClusterResourcePlacementEviction{}).
+		WithOptions(enqueue.Options(workers)).
+		Complete(c)
+}
+
+// Reconcile takes the next step with one eviction.
+func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	e := &placementv1.ClusterResourcePlacementEviction{}
+	err := c.Client.Get(ctx, request.NamespacedName, e)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read eviction %s: %w", request.Name, err)
+	}
+	if c.tracker.Behind(e) || !e.DeletionTimestamp.IsZero() || eviction.Finished(e) {
+		return ctrl.Result{}, nil // of one that is behind the event brings the next pass
+	}
+	err = c.step(ctx, e)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		log.FromContext(ctx).V(1).Info("Looking again: something has changed meanwhile", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// step decides and acts while no rolling update of the placement does.
+func (c *Controller) step(ctx context.Context, e *placementv1.ClusterResourcePlacementEviction) error {
+	key := placement.Key{Name: e.Spec.PlacementName}
+	defer c.Takings.Lock(key)()
+	in, err := c.observe(ctx, key, e)
+	if err != nil {
+		return err
+	}
+	outcome := eviction.Decide(in)
+	if b := outcome.Delete; b != nil {
+		log.FromContext(ctx).Info("Evicting", "placement", key.Name, "cluster", e.Spec.ClusterName, "binding", b.GetName(), "reason", outcome.Condition.Message)
+		c.Takings.Deleted.Add(b.GetUID(), c.Clock.Now())
+		err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
+		if err != nil {
+			c.Takings.Deleted.Remove(b.GetUID())
+			return fmt.Errorf("delete binding %s, which eviction %s asks for: %w", b.GetName(), e.Name, err)
+		}
+	}
+	condition := outcome.Condition
+	condition.ObservedGeneration, condition.LastTransitionTime = e.Generation, metav1.NewTime(c.Clock.Now())
+	meta.SetStatusCondition(&e.Status.Conditions, condition)
+	if err := c.Client.Status().Update(ctx, e); err != nil {
+		return fmt.Errorf("write the status of eviction %s: %w", e.Name, err)
+	}
+	c.tracker.Wrote(e)
+	return nil
+}
+
+// observe reads all that the eviction concerns, as it is now.
+func (c *Controller) observe(ctx context.Context, key placement.Key, e *placementv1.ClusterResourcePlacementEviction) (eviction.Input, error) {
+	in := eviction.Input{Eviction: e}
+	p := c.Kinds.NewPlacement()
+	err := c.APIReader.Get(ctx, key, p)
+	if apierrors.IsNotFound(err) {
+		return in, nil
+	}
+	if err != nil {
+		return in, fmt.Errorf("read placement %s: %w", key.Name, err)
+	}
+	in.Placement = p
+	bindings, err := listing.Bindings(ctx, c.APIReader, c.Kinds, key)
+	if err != nil {
+		return in, err
+	}
+	for _, b := range bindings {
+		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(p.GetUID()) {
+			in.Bindings = append(in.Bindings, b)
+		}
+	}
+	budget := &placementv1.ClusterResourcePlacementDisruptionBudget{}
+	switch err := c.APIReader.Get(ctx, key, budget); {
+	case err == nil:
+		in.Budget = budget
+	case !apierrors.IsNotFound(err):
+		return in, fmt.Errorf("read disruption budget %s: %w", key.Name, err)
+	}
+	return in, nil
+}

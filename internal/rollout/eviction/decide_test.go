@@ -1,0 +1,123 @@
+package eviction
+
+import (
+	"testing"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+func placed(cluster string, words ...string) placementv1.BindingObject {
+	b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "web-" + cluster, Generation: 2}}
+	b.Spec = placementv1.ResourceBindingSpec{TargetCluster: cluster, State: placementv1.BindingStateBound, ResourceSnapshotName: "web-0-snapshot"}
+	say := func(conditionType string, status metav1.ConditionStatus, reason string) {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: conditionType, Status: status, Reason: reason, ObservedGeneration: 2})
+	}
+	for _, word := range words {
+		switch word {
+		case "scheduled":
+			b.Spec.State, b.Spec.ResourceSnapshotName = placementv1.BindingStateScheduled, ""
+		case "unscheduled":
+			b.Spec.State = placementv1.BindingStateUnscheduled
+		case "deleting":
+			b.DeletionTimestamp = ptr.To(metav1.Now())
+		case "up":
+			say(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonAllWorkAreAvailable)
+		case "progressing":
+			say(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress)
+		case "failing":
+			say(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied)
+		case "stale":
+			b.Generation++
+		}
+	}
+	return b
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	type bindings = []placementv1.BindingObject
+	place := func(kind placementv1.PlacementType) *placementv1.ClusterResourcePlacement {
+		p := &placementv1.ClusterResourcePlacement{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+		if kind != "" {
+			p.Spec.Policy = &placementv1.PlacementPolicy{PlacementType: kind, NumberOfClusters: ptr.To[int32](3)}
+		}
+		return p
+	}
+	deleting := place("")
+	deleting.DeletionTimestamp = ptr.To(metav1.Now())
+	budget := func(maxUnavailable, minAvailable string) *placementv1.ClusterResourcePlacementDisruptionBudget {
+		b := &placementv1.ClusterResourcePlacementDisruptionBudget{}
+		if maxUnavailable != "" {
+			b.Spec.MaxUnavailable = ptr.To(intstr.Parse(maxUnavailable))
+		}
+		if minAvailable != "" {
+			b.Spec.MinAvailable = ptr.To(intstr.Parse(minAvailable))
+		}
+		return b
+	}
+	three := bindings{placed("a", "up"), placed("b", "up"), placed("c", "up")}
+	const counts = ", availablePlacements: 3, totalPlacements: 3"
+	tests := map[string]struct {
+		placement *placementv1.ClusterResourcePlacement
+		bindings  bindings
+		budget    *placementv1.ClusterResourcePlacementDisruptionBudget
+		first     bool
+		want      string
+		deletes   string
+	}{
+		"no placement":           {first: true, want: "Valid=False: " + messageNoPlacement},
+		"a placement that goes":  {first: true, placement: deleting, bindings: three, want: "Valid=False: " + messageDeleting},
+		"clusters by name":       {first: true, placement: place("PickFixed"), bindings: three, want: "Valid=False: " + messagePickFixed},
+		"not on the cluster":     {first: true, placement: place(""), bindings: three[1:], want: "Valid=False: " + messageNoBinding},
+		"twice on the cluster":   {first: true, placement: place(""), bindings: bindings{placed("a", "deleting"), placed("a")}, want: "Valid=False: " + messageTwoBindings},
+		"valid":                  {first: true, placement: place(""), bindings: three, want: "Valid=True: " + messageValid},
+		"going already":          {placement: place(""), bindings: bindings{placed("a", "up", "deleting")}, want: "Executed=True: " + messageRemoving},
+		"gone after a crash":     {placement: place(""), bindings: three[1:], want: "Executed=True: " + messageRemoving},
+		"has nothing yet":        {placement: place(""), bindings: bindings{placed("a", "scheduled")}, want: "Executed=False: " + messageNotThereYet},
+		"fails":                  {placement: place(""), bindings: bindings{placed("a", "failing")}, budget: budget("", "1"), want: "Executed=True: " + messageFailed, deletes: "web-a"},
+		"no budget":              {placement: place(""), bindings: three, want: "Executed=True: " + messageNoBudget, deletes: "web-a"},
+		"given up":               {placement: place(""), bindings: bindings{placed("a", "up", "unscheduled")}, want: "Executed=True: " + messageNoBudget, deletes: "web-a"},
+		"an empty budget":        {placement: place(""), bindings: three, budget: budget("", ""), want: "Executed=True: " + messageAllowed + counts, deletes: "web-a"},
+		"enough are left":        {placement: place("PickAll"), bindings: three, budget: budget("", "2"), want: "Executed=True: " + messageAllowed + counts, deletes: "web-a"},
+		"too few are left":       {placement: place("PickAll"), bindings: three, budget: budget("", "3"), want: "Executed=False: " + messageBlocked + counts},
+		"in progress is not up":  {placement: place(""), bindings: bindings{placed("a", "progressing"), three[1]}, budget: budget("", "1"), want: "Executed=False: " + messageBlocked + ", availablePlacements: 1, totalPlacements: 2"},
+		"what was up before":     {placement: place(""), bindings: bindings{placed("a", "up"), placed("b", "up", "stale")}, budget: budget("", "1"), want: "Executed=False: " + messageBlocked + ", availablePlacements: 1, totalPlacements: 2"},
+		"one is being removed":   {placement: place(""), bindings: bindings{placed("a", "up"), placed("b", "up", "deleting")}, budget: budget("", "1"), want: "Executed=False: " + messageBlocked + ", availablePlacements: 1, totalPlacements: 2"},
+		"of all, a maximum":      {placement: place("PickAll"), bindings: three, budget: budget("1", ""), want: "Executed=False: " + messageMisfit + ": a PickAll placement has no number of clusters that maxUnavailable could be counted from; use minAvailable with a number"},
+		"of all, a percentage":   {placement: place(""), bindings: three, budget: budget("", "50%"), want: "Executed=False: " + messageMisfit + ": a PickAll placement has no number of clusters that minAvailable could be a percentage of; use a number"},
+		"of three, one may go":   {placement: place("PickN"), bindings: three, budget: budget("1", ""), want: "Executed=True: " + messageAllowed + counts, deletes: "web-a"},
+		"of three, 1 % may go":   {placement: place("PickN"), bindings: three, budget: budget("1%", ""), want: "Executed=True: " + messageAllowed + counts, deletes: "web-a"},
+		"of three, none may go":  {placement: place("PickN"), bindings: three, budget: budget("0%", ""), want: "Executed=False: " + messageBlocked + counts},
+		"of three, all must be":  {placement: place("PickN"), bindings: three, budget: budget("", "67%"), want: "Executed=False: " + messageBlocked + counts},
+		"of three, half must be": {placement: place("PickN"), bindings: three, budget: budget("", "50%"), want: "Executed=True: " + messageAllowed + counts, deletes: "web-a"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &placementv1.ClusterResourcePlacementEviction{}
+			e.Spec = placementv1.PlacementEvictionSpec{PlacementName: "web", ClusterName: "a"}
+			if !tc.first {
+				e.Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionValid, Status: metav1.ConditionTrue}}
+			}
+			in := Input{Eviction: e, Bindings: tc.bindings, Budget: tc.budget}
+			if tc.placement != nil {
+				in.Placement = tc.placement
+			}
+			got := Decide(in)
+			if diff := cmp.Diff(tc.want, got.Condition.Type+"="+string(got.Condition.Status)+": "+got.Condition.Message); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+			deletes := ""
+			if got.Delete != nil {
+				deletes = got.Delete.GetName()
+			}
+			if deletes != tc.deletes {
+				t.Errorf("deletes %q, want %q", deletes, tc.deletes)
+			}
+		})
+	}
+}

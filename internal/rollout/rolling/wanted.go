@@ -1,0 +1,39 @@
+package rolling
+
+import (
+	"fmt"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
+)
+
+// Wanted is what a binding is to give its cluster. A binding that says something else is out of date; what of it differs
+// makes no difference to the budget.
+type Wanted struct {
+	// Snapshot is the name of the newest master resource snapshot; empty while there is none, and then nothing is given.
+	Snapshot string
+	// Overrides are those that the cluster is to get; nil where they are not known, and then they make no difference.
+	Overrides *override.Applied
+}
+
+// Differs says in what a binding that gives its cluster something is out of date, for a person; empty where it is not.
+func (w Wanted) Differs(b placementv1.BindingObject) string {
+	switch spec := b.BindingSpec(); {
+	case spec.ResourceSnapshotName != w.Snapshot:
+		return fmt.Sprintf("the cluster is on %s, and %s is newer", spec.ResourceSnapshotName, w.Snapshot)
+	case w.Overrides != nil && !w.Overrides.Equal(override.AppliedTo(b)):
+		return "the cluster has other overrides than it is to get now"
+	default:
+		return ""
+	}
+}
+
+// Give makes a binding give its cluster what is wanted.
+func (w Wanted) Give(b placementv1.BindingObject) {
+	spec := b.BindingSpec()
+	spec.State = placementv1.BindingStateBound
+	spec.ResourceSnapshotName = w.Snapshot
+	if w.Overrides != nil {
+		w.Overrides.Give(b)
+	}
+}

@@ -1,0 +1,52 @@
+package verdict
+
+import (
+	"testing"
+
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	const now, before = 2, 1
+	c := func(conditionType string, status metav1.ConditionStatus, reason string, generation int64) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, ObservedGeneration: generation}
+	}
+	unavailable := c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonNotAllWorkAreAvailable, now)
+	cases := map[string]struct {
+		conditions []metav1.Condition
+		failed     []metav1.Condition
+		want       Verdict
+		trouble    string
+	}{
+		"nothing said": {},
+		"available":    {conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, "", now)}, want: Done},
+		"available, as far as can be told": {
+			conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonNotAllWorkAreAvailabilityTrackable, now)},
+			want:       Done,
+		},
+		"was available before":    {conditions: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionTrue, "", before)}},
+		"being applied":           {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonApplyInProgress, now)}},
+		"works not written yet":   {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonWorkNotSynchronizedYet, now)}},
+		"not available yet":       {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestNotAvailableYet, 1)}},
+		"availability failed":     {conditions: []metav1.Condition{unavailable}, failed: []metav1.Condition{c(placementv1.ConditionAvailable, metav1.ConditionFalse, placementv1.ReasonManifestAvailabilityFailed, 1)}, want: Failing, trouble: TroubleHealth},
+		"apply failed":            {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, now)}, want: Failing, trouble: TroubleApply},
+		"apply failed before":     {conditions: []metav1.Condition{c(placementv1.ConditionApplied, metav1.ConditionFalse, placementv1.ReasonNotAllWorkHaveBeenApplied, before)}},
+		"works cannot be written": {conditions: []metav1.Condition{c(placementv1.ConditionWorkSynchronized, metav1.ConditionFalse, placementv1.ReasonSyncWorkFailed, now)}, want: Failing, trouble: TroubleSync},
+		"overrides fail":          {conditions: []metav1.Condition{c(placementv1.ConditionOverridden, metav1.ConditionFalse, "OverriddenFailed", now)}, want: Failing, trouble: TroubleOverride},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Generation: now}}
+			b.Status.Conditions = tc.conditions
+			for _, f := range tc.failed {
+				b.Status.FailedPlacements = append(b.Status.FailedPlacements, placementv1.FailedResourcePlacement{Condition: f})
+			}
+			if got, trouble := Of(b); got != tc.want || trouble != tc.trouble {
+				t.Errorf("got %d, %q, want %d, %q", got, trouble, tc.want, tc.trouble)
+			}
+		})
+	}
+}
