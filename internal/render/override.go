@@ -18,7 +18,7 @@ import (
 // rendered are annotations that a Work has only where what it was rendered from asks for them.
 var rendered = []string{
 	placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationOverrideFailed,
-	placementv1.AnnotationEnvelopeRefused,
+	placementv1.AnnotationEnvelopeRefused, placementv1.AnnotationHeldObjects,
 }
 
 // overrideHashes say on a Work which overrides went into it.
@@ -48,6 +48,9 @@ func hashOf(value any) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// maxHeld is how many bytes a list of held objects may have: an object has 256 KB for all of its annotations.
+const maxHeld = 64 << 10
+
 // Identify tells which object a manifest is.
 func Identify(raw []byte) (placementv1.ResourceIdentifier, error) {
 	var head struct {
@@ -67,9 +70,10 @@ func Identify(raw []byte) (placementv1.ResourceIdentifier, error) {
 type Previous func(placementv1.ResourceIdentifier) ([]byte, error)
 
 // Override applies overrides to the content of a snapshot part, for one cluster. An object that cannot be overridden stays what
-// it was, or stays out if it was not there; the others do not wait for it. failures says what could not be overridden.
+// it was, or stays out if it was not there; the others do not wait for it. failures says what could not be overridden, and held
+// are those of which it is not known what they were: whatever the cluster has of them stays.
 func Override(content []placementv1.ResourceContent, snapshots []placementv1.OverrideSnapshotObject, c override.Cluster, previous Previous) (
-	manifests []placementv1.ResourceContent, failures []error, err error) {
+	manifests []placementv1.ResourceContent, failures []error, held []placementv1.ResourceIdentifier, err error) {
 	manifests = make([]placementv1.ResourceContent, 0, len(content))
 	for i := range content {
 		id, err := Identify(content[i].Raw)
@@ -82,19 +86,28 @@ func Override(content []placementv1.ResourceContent, snapshots []placementv1.Ove
 		if errors.As(err, &failure) {
 			failures = append(failures, err)
 			if changed, err = previous(id); err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
-			left = changed != nil
+			if left = changed != nil; !left {
+				held = append(held, id)
+			}
 		}
 		if left {
 			manifests = append(manifests, placementv1.ResourceContent{RawExtension: runtime.RawExtension{Raw: changed}})
 		}
 	}
-	return manifests, failures, nil
+	return manifests, failures, held, nil
 }
 
 // FailOverrides says on a Work which of its objects could not be overridden.
-func FailOverrides(w *placementv1.Work, failures []error) {
+func FailOverrides(w *placementv1.Work, failures []error, held []placementv1.ResourceIdentifier) {
+	if len(held) > 0 {
+		text, err := json.Marshal(held)
+		if err != nil || len(text) > maxHeld {
+			text = []byte(placementv1.HeldAll)
+		}
+		metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationHeldObjects, string(text))
+	}
 	if len(failures) == 0 {
 		return
 	}

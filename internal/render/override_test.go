@@ -56,7 +56,10 @@ func TestOverride(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, failures, err := Override(tc.content, []placementv1.OverrideSnapshotObject{s}, override.Cluster{Name: "c"}, previous)
+			got, failures, held, err := Override(tc.content, []placementv1.OverrideSnapshotObject{s}, override.Cluster{Name: "c"}, previous)
+			if wantHeld := strings.HasPrefix(name, "one that was not"); (len(held) > 0) != wantHeld {
+				t.Errorf("held %v", held)
+			}
 			if err != nil || len(failures) != tc.failures {
 				t.Fatalf("failures %v, error %v, want %d failures", failures, err, tc.failures)
 			}
@@ -66,7 +69,7 @@ func TestOverride(t *testing.T) {
 		})
 	}
 	unread := errors.New("cannot be read")
-	if _, _, err := Override(raws(bad), []placementv1.OverrideSnapshotObject{s}, override.Cluster{Name: "c"},
+	if _, _, _, err := Override(raws(bad), []placementv1.OverrideSnapshotObject{s}, override.Cluster{Name: "c"},
 		func(placementv1.ResourceIdentifier) ([]byte, error) { return nil, unread }); !errors.Is(err, unread) {
 		t.Errorf("error %v where what was there cannot be read", err)
 	}
@@ -82,7 +85,7 @@ func TestOverridesCount(t *testing.T) {
 	target.Overrides.ClusterResourceOverrideSnapshots = []string{"o-0"}
 	target.Overrides.Labels = `{"a":"b"}`
 	overridden := Works(target, r)[0]
-	FailOverrides(overridden, []error{errors.New("first"), errors.New("second")})
+	FailOverrides(overridden, []error{errors.New("first"), errors.New("second")}, []placementv1.ResourceIdentifier{{Version: "v1", Kind: "ConfigMap", Name: "a"}})
 	target.Overrides.Labels = `{"a":"c"}`
 	relabelled := Works(target, r)[0]
 	if Same(overridden, plain) || Same(plain, overridden) || Same(overridden, relabelled) {
@@ -90,6 +93,9 @@ func TestOverridesCount(t *testing.T) {
 	}
 	if got := overridden.Annotations[placementv1.AnnotationOverrideFailed]; got != "first; second" {
 		t.Errorf("annotation %q", got)
+	}
+	if got := overridden.Annotations[placementv1.AnnotationHeldObjects]; got != `[{"version":"v1","kind":"ConfigMap","name":"a"}]` {
+		t.Errorf("held objects %s", got)
 	}
 	back := Onto(overridden, plain)
 	for _, key := range rendered {

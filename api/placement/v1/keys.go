@@ -119,6 +119,9 @@ const (
 	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
 	// before, or not at all.
 	AnnotationOverrideFailed = "fleetwright.io/override-failed"
+	// AnnotationHeldObjects is, on a Work, a JSON list of identifiers of objects that it does not have because they could not be
+	// overridden, and that agents leave as they are if they have placed them; or HeldAll, where they would be too many to list.
+	AnnotationHeldObjects = "fleetwright.io/held-objects"
 	// FinalizerAppliedWork holds an AppliedWork until its agent has itself removed or released what it owns, so that
 	// deleting the object or its CRD never cascades into workloads.
 	FinalizerAppliedWork = "fleetwright.io/applied-work"
@@ -133,6 +136,8 @@ const (
 	DeletionStageName = "kubernetes-fleet.io/deleteStage"
 	// MemberNamespacePrefix and a cluster's name make the hub namespace of that cluster.
 	MemberNamespacePrefix = "fleet-member-"
+	// HeldAll is AnnotationHeldObjects' value where the agent is to leave all objects that the Work does not have.
+	HeldAll = "*"
 	// FieldManager is the name under which agents apply objects in members.
 	FieldManager = "work-api-agent"
 )

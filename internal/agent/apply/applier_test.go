@@ -23,6 +23,7 @@ func TestApplier(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"applies, changes and prunes":                    testApplyChangePrune,
 		"hands over between parts":                       testHandOverBetweenParts,
+		"what cannot be overridden stays":                testCannotBeOverridden,
 		"hands over between placements, new owner first": testHandOverNewFirst,
 		"hands over between placements, old owner first": testHandOverOldFirst,
 		"hands over between parts, new owner first":      testHandOverNewPartFirst,

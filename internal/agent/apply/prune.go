@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 )
@@ -71,6 +73,13 @@ func (p *pass) prune(ctx context.Context) {
 		}
 		listed[m.key] = true
 	}
+	held, all := heldBy(p.work)
+	if all {
+		return
+	}
+	for _, key := range held {
+		listed[key] = true
+	}
 	var unwanted []placementv1.AppliedResourceMeta
 	for _, r := range p.owner.Status.AppliedResources {
 		if !listed[keyOfID(&r.WorkResourceIdentifier)] {
@@ -84,6 +93,23 @@ func (p *pass) prune(ctx context.Context) {
 			delete(p.memory.strangers, key)
 		}
 	}
+}
+
+// heldBy returns the objects that a Work does not list and that stay as they are all the same: the hub could not tell what they
+// are to be. all says that nothing may be given up. A list that cannot be read gives up nothing.
+func heldBy(work *placementv1.Work) (keys []objectKey, all bool) {
+	text := work.Annotations[placementv1.AnnotationHeldObjects]
+	if text == "" {
+		return nil, false
+	}
+	var held []placementv1.ResourceIdentifier
+	if text == placementv1.HeldAll || json.Unmarshal([]byte(text), &held) != nil {
+		return nil, true
+	}
+	for _, id := range held {
+		keys = append(keys, objectKey{GroupKind: schema.GroupKind{Group: id.Group, Kind: id.Kind}, namespace: id.Namespace, name: id.Name})
+	}
+	return keys, false
 }
 
 // part parts with objects: hands them over, removes them, or waits until it may.

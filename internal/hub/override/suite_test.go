@@ -51,6 +51,9 @@ func newFixture(t *testing.T, strategy placementv1.RolloutStrategyType) *fixture
 	f.Make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.placement = f.Place(strategy)
 	t.Cleanup(func() { f.Erase(f.placement) })
+	if strategy == placementv1.RollingUpdateRolloutStrategyType { // no agents answer here, so nothing is ever available
+		f.Change(f.placement, `{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":"100%","maxSurge":"100%"}}}}`)
+	}
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
 		kinds, c, live := placement.ClusterKinds(), f.Writes.Count(mgr.GetClient()), mgr.GetAPIReader()
 		for _, controller := range []interface{ SetupWithManager(ctrl.Manager) error }{

@@ -13,5 +13,5 @@ import (
 type vanished struct{}
 
 func (vanished) Select(context.Context, placementv1.PlacementObject) (*selection.Selection, error) {
-	return &selection.Selection{Roots: map[schema.GroupKind][]string{placement.NamespaceKind: {"demo"}}}, nil
+	return &selection.Selection{Roots: map[schema.GroupKind][]string{placement.NamespaceKind: {"demo"}}, Namespaces: []string{"demo"}}, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -238,7 +239,8 @@ func (f *fixture) Ensure(ctx context.Context, _ placementv1.PlacementObject) (in
 	s := &placementv1.ClusterResourceSnapshot{ObjectMeta: f.owned(placement.ResourceSnapshotName(f.name, len(all)))}
 	s.Labels[placementv1.LabelResourceIndex], s.Labels[placementv1.LabelIsLatestSnapshot] = strconv.Itoa(len(all)), "true"
 	s.Annotations[placementv1.AnnotationSnapshotCount], s.Annotations[placementv1.AnnotationResourceHash] = "1", content
-	s.Spec.SelectedResources = []placementv1.ResourceContent{}
+	s.Spec.SelectedResources = []placementv1.ResourceContent{
+		{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"test"}}`)}}}
 	return len(all), f.Create(ctx, s)
 }
 

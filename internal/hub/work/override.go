@@ -33,14 +33,14 @@ func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, 
 	if err != nil {
 		return failedOverride("binding %s: %v; remove the annotation", t.Binding, err), nil
 	}
-	manifests, failures, err := render.Override(content, snapshots, cluster, func(id placementv1.ResourceIdentifier) ([]byte, error) {
+	manifests, failures, held, err := render.Override(content, snapshots, cluster, func(id placementv1.ResourceIdentifier) ([]byte, error) {
 		return c.previous(ctx, w, id)
 	})
 	if err != nil {
 		return nil, err
 	}
 	render.Fill(wanted, manifests)
-	render.FailOverrides(wanted, failures)
+	render.FailOverrides(wanted, failures, held)
 	return nil, nil //nolint:nilnil // no problem
 }
 
@@ -74,31 +74,39 @@ func (c *Controller) overrides(ctx context.Context, a override.Applied) ([]place
 	return all, nil
 }
 
-// previous finds the manifest of an object in the Works as they are. They are read live, once, when it is needed.
+// previous finds the manifest of an object in the Works as they were. They are read live, once, when it is needed.
 func (c *Controller) previous(ctx context.Context, w *wish, id placementv1.ResourceIdentifier) ([]byte, error) {
 	if w.before == nil {
-		before := map[placementv1.ResourceIdentifier][]byte{}
-		for _, there := range w.there {
-			live := &placementv1.Work{}
-			err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(there), live)
-			if apierrors.IsNotFound(err) || (err == nil && live.UID != there.UID) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("read Work %s/%s for what cannot be overridden: %w", there.Namespace, there.Name, err)
-			}
-			for i := range live.Spec.Workload.Manifests {
-				raw := live.Spec.Workload.Manifests[i].Raw
-				if known, err := render.Identify(raw); err == nil {
-					known.Version = ""
-					before[known] = raw
-				}
-			}
+		if err := c.readBefore(ctx, w); err != nil {
+			return nil, err
 		}
-		w.before = before
 	}
 	id.Version = ""
 	return w.before[id], nil
+}
+
+// readBefore reads what the Works have before any of them is written: an object may be on its way from one to another.
+func (c *Controller) readBefore(ctx context.Context, w *wish) error {
+	before := map[placementv1.ResourceIdentifier][]byte{}
+	for _, there := range w.there {
+		live := &placementv1.Work{}
+		err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(there), live)
+		if apierrors.IsNotFound(err) || (err == nil && live.UID != there.UID) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read Work %s/%s for what cannot be overridden: %w", there.Namespace, there.Name, err)
+		}
+		for i := range live.Spec.Workload.Manifests {
+			raw := live.Spec.Workload.Manifests[i].Raw
+			if known, err := render.Identify(raw); err == nil {
+				known.Version = ""
+				before[known] = raw
+			}
+		}
+	}
+	w.before = before
+	return nil
 }
 
 // failedOverride is a problem with overrides that keeps all of a Work from being written.

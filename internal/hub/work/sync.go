@@ -49,6 +49,11 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 			w.there = append(w.there, there)
 		}
 	}
+	if !t.Overrides.Empty() && len(w.there) > 1 && !allSame(w.works, works) {
+		if err := c.readBefore(ctx, w); err != nil {
+			return err
+		}
+	}
 	if err := c.confirmStepBack(ctx, works, w, o.binding); err != nil {
 		return err
 	}
@@ -119,6 +124,14 @@ func hindrance(t render.Target, works map[string]*placementv1.Work, w *wish, o *
 	default:
 		return nil
 	}
+}
+
+// allSame tells whether no Work needs to be written.
+func allSame(wanted []*placementv1.Work, works map[string]*placementv1.Work) bool {
+	return !slices.ContainsFunc(wanted, func(w *placementv1.Work) bool {
+		there := works[w.Name]
+		return there == nil || !render.Same(there, w)
+	})
 }
 
 // confirmStepBack asks the API server whether the binding still says what the cache says, if that would take the cluster

@@ -42,7 +42,7 @@ func fit(status *placementv1.PlacementStatus, clusters []*cluster, unfilled []pl
 		}
 	}
 	status.ClusterSummary.Omitted -= int32(len(rows)) //nolint:gosec // see above
-	status.PlacementStatuses = append(rows, unfilled...)
+	status.PlacementStatuses = slices.Concat(rows, unfilled)
 }
 
 func fitRows(clusters []*cluster, s shape, room int) []placementv1.PerClusterPlacementStatus {
