@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	if err != nil {
 		return 0, err
 	}
-	gives, err := c.overridesOf(ctx, p, latest)
+	gives, err := c.overridesOf(ctx, c.Client, p, latest)
 	if err != nil {
 		return 0, err
 	}
@@ -130,6 +131,14 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 		in.Bindings = append(in.Bindings, b)
 	}
 	plan := rolling.Make(in)
+	if slices.ContainsFunc(plan.Steps, func(s rolling.Step) bool { return s.Action != rolling.Remove }) {
+		// The cache may show a resource snapshot before an override that was made earlier. Without that, the clusters would
+		// get for a moment what nobody wants them to have.
+		if gives, err = c.overridesOf(ctx, c.Overrides.APIReader, p, latest); err != nil {
+			return 0, err
+		}
+		plan = rolling.Make(in)
+	}
 	var group errgroup.Group // one that fails leaves the others alone: of a write that is cut off nobody knows whether it was done
 	group.SetLimit(writers)
 	for _, step := range plan.Steps {

@@ -17,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// overridesOf returns what tells which overrides the cluster of a binding gets along with a resource snapshot.
-func (c *Controller) overridesOf(ctx context.Context, p placementv1.PlacementObject, master string) (func(placementv1.BindingObject) override.Applied, error) {
+// overridesOf returns what tells which overrides, of those that r knows, the cluster of a binding gets along with a resource
+// snapshot.
+func (c *Controller) overridesOf(ctx context.Context, r client.Reader, p placementv1.PlacementObject, master string) (func(placementv1.BindingObject) override.Applied, error) {
 	index, ok := placement.ResourceSnapshotIndex(p.GetName(), master)
 	if !ok {
 		return override.AppliedTo, nil
 	}
-	matching, err := c.Overrides.Match(ctx, c.Client, p, index)
+	matching, err := c.Overrides.Match(ctx, r, p, index)
 	if err != nil {
 		return nil, fmt.Errorf("find the overrides of %s %s: %w", c.Kinds.Placement, client.ObjectKeyFromObject(p), err)
 	}
