@@ -133,7 +133,7 @@ func operation(change *placementv1.JSONPatchOverride, c Cluster) (jsonpatch.Oper
 	if err != nil {
 		return nil, err
 	}
-	op["value"] = (*json.RawMessage)(&value)
+	op["value"] = &value
 	return op, nil
 }
 

@@ -117,7 +117,7 @@ func (e *envelope) open(w *placementv1.Work) []placementv1.ResourceContent {
 	var refused []string
 	for _, key := range slices.Sorted(maps.Keys(e.Data)) {
 		id, err := Identify(e.Data[key])
-		why := ""
+		var why string
 		if err != nil {
 			why = "it is no Kubernetes object; give it apiVersion, kind and metadata.name"
 		} else {
