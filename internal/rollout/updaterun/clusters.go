@@ -60,7 +60,8 @@ func progressOf(row *placementv1.ClusterUpdatingStatus) placementv1.ClusterUpdat
 }
 
 // clusters looks at the clusters of a stage, and starts others in order while fewer than limit are in flight; 0 starts
-// none. Of a stage that was reached, its gate open and all before it recorded, clusters that have left are given up at once.
+// none. Of a stage that was reached, its gate open and all before it recorded, clusters that have left are given up at once,
+// and those that had failed are not failures any more that count against the stage.
 // None is started in place of one that was given up, or has failed, before that is recorded; nor where more have failed than may.
 func (s *step) clusters(config *placementv1.StageConfig, stage *placementv1.StageUpdatingStatus, reached bool, limit int) tally {
 	var t tally
@@ -72,6 +73,8 @@ func (s *step) clusters(config *placementv1.StageConfig, stage *placementv1.Stag
 			t.succeeded++
 		case progress == placementv1.ClusterUpdatingStateSkipped:
 			t.skipped++
+		case progress == placementv1.ClusterUpdatingStateFailed && reached && s.left(row.ClusterName) != "":
+			s.skip(row, s.left(row.ClusterName), &t)
 		case progress == placementv1.ClusterUpdatingStateFailed:
 			t.failed = append(t.failed, row.ClusterName)
 		case progress == placementv1.ClusterUpdatingStateStarted || s.moved(row, s.bindings[row.ClusterName]):
@@ -315,7 +318,8 @@ func (s *step) removing(row *placementv1.ClusterUpdatingStatus) {
 }
 
 // Awaited returns the clusters that the next decision about a started run depends on. What is said to have left counts
-// as gone only if the API server confirms it, so a caller asks it for those of which its cache knows nothing.
+// as gone only if the API server confirms it, so a caller asks it for those of which its cache knows nothing. Clusters that
+// were not started count up to the stage that the run is at, those that were started or have failed in all stages.
 func Awaited(run placementv1.UpdateRunObject) []string {
 	var names []string
 	for _, action := range unanswered(run.UpdateRunSpec(), run.UpdateRunStatus()) {
@@ -323,16 +327,16 @@ func Awaited(run placementv1.UpdateRunObject) []string {
 	}
 	reached := false
 	forEachStage(run.UpdateRunStatus(), func(stage *placementv1.StageUpdatingStatus) {
-		if reached {
-			return
-		}
-		before := len(names)
-		defer func() { reached = len(names) > before && !isTrue(stage.Conditions, placementv1.ConditionSucceeded) }()
+		undone := false
 		for i := range stage.Clusters {
-			if p := progressOf(&stage.Clusters[i]); p == "" || p == placementv1.ClusterUpdatingStateStarted {
+			p := progressOf(&stage.Clusters[i])
+			waiting, started := p == "", p == placementv1.ClusterUpdatingStateStarted
+			if (waiting && !reached) || started || p == placementv1.ClusterUpdatingStateFailed {
 				names = append(names, stage.Clusters[i].ClusterName)
 			}
+			undone = undone || waiting || started
 		}
+		reached = reached || (undone && !isTrue(stage.Conditions, placementv1.ConditionSucceeded))
 	})
 	return names
 }

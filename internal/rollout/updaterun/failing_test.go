@@ -1,6 +1,7 @@
 package updaterun
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,23 @@ func playLateFailure(s *sim) {
 	s.do("member3 is available", func() { s.available("member3") })
 }
 
+// playFailedLeave has clusters leave that have failed: while their stage is on its way, when it is done, and when the run has
+// ended because of them.
+func playFailedLeave(s *sim) {
+	s.strategy("lenient", environment("canary", sortedBy("order"), atMost("1"), mayFail("1"), within(time.Minute)),
+		environment("staging", within(time.Minute)))
+	s.do("a run is created", func() { s.create("example-run", "lenient", "0", run) })
+	s.wait(62 * time.Second)
+	s.do("member3, which has failed, leaves, and somebody retries it", func() { s.leave("member3"); s.retry("example-run", "member3") })
+	s.wait(62 * time.Second)
+	s.do("member1, which has failed, is to leave; its stage is done", func() { s.members["member1"].Leaving = true })
+	s.wait(62 * time.Second)
+	s.do("member2, because of which the run has ended, leaves", func() { s.leave("member2") })
+	s.do("somebody retries it", func() { s.retry("example-run", "member2") })
+	s.wait(time.Hour)
+	s.do("somebody skips it", func() { s.skip("example-run", "member2") })
+}
+
 // playCancel cancels runs.
 func playCancel(s *sim) {
 	s.do("a run is created", func() { s.create("example-run", "example", "0", run) })
@@ -176,5 +194,56 @@ func TestRetryKeepsOverrides(t *testing.T) {
 	row = &r.Status.StagesStatus[0].Clusters[0]
 	if got := row.ClusterResourceOverrideSnapshots; row.Retries != 1 || len(got) != 1 || got[0] != "prod-0" {
 		t.Errorf("after the retry the row is %+v", row)
+	}
+}
+
+// TestRefusedOnce: an action that cannot be done is answered by one write, with one event, and no later look takes another.
+func TestRefusedOnce(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		mayFail string
+		ask     func(*sim)
+		want    string
+	}{
+		"retry, run on its way": {mayFail: "1", ask: func(s *sim) { s.leave("member1"); s.retry("example-run", "member1") },
+			want: "cluster member1 cannot be retried: the cluster has left the fleet"},
+		"retry, run ended": {mayFail: "0", ask: func(s *sim) { s.leave("member1"); s.retry("example-run", "member1") },
+			want: "cluster member1 cannot be retried: the cluster has left the fleet"},
+		"retry of one that is leaving": {mayFail: "0", ask: func(s *sim) { s.members["member1"].Leaving = true; s.retry("example-run", "member1") },
+			want: "cluster member1 cannot be retried: the cluster is leaving the fleet"},
+		"retry of one that was not started": {mayFail: "0", ask: func(s *sim) { s.retry("example-run", "member3") },
+			want: "cluster member3 was not started yet: there is nothing to retry"},
+		"skip of one that is unknown": {mayFail: "1", ask: func(s *sim) { s.skip("example-run", "member9") },
+			want: `cluster "member9" is none of the clusters that the run updates`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := seedFleet(t)
+			s.strategy("careful", allAtOnce(atMost("1"), mayFail(tc.mayFail), within(time.Minute)))
+			r := s.create("example-run", "careful", "0", run)
+			s.settle()
+			s.now = s.now.Add(62 * time.Second)
+			s.settle()
+			tc.ask(s)
+			for range 5 {
+				r.Generation++ // somebody touches the run
+				s.settle()
+			}
+			answers := r.Status.ClusterActions
+			if len(answers) != 1 || answers[0].Result != placementv1.ClusterActionRefused || answers[0].Message != tc.want {
+				t.Errorf("the answers are %+v, want one that refuses: %s", answers, tc.want)
+			}
+			if n := strings.Count(s.log.String(), "event Warning "+placementv1.ReasonClusterActionRefused); n != 1 {
+				t.Errorf("%d events tell of the refusal, want 1\n%s", n, s.log.String())
+			}
+			s.watch = func(what string) {
+				t.Errorf("a look at what is answered writes %s\n%s", what, tail(s.log.String(), 20))
+			}
+			for range 3 {
+				s.now = s.now.Add(time.Second)
+				s.settle()
+			}
+		})
 	}
 }

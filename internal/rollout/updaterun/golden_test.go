@@ -60,6 +60,7 @@ func TestGolden(t *testing.T) {
 		"skip-and-retry":  playSkipAndRetry,
 		"late-retry":      playLateRetry,
 		"late-failure":    playLateFailure,
+		"failed-leave":    playFailedLeave,
 		"cancel":          playCancel,
 	}
 	for name, play := range cases {

@@ -39,12 +39,14 @@ type history struct {
 	overtaken map[string]string
 	// clock is, by run, cluster and retry, how long the deadline's clock ran since the cluster was started.
 	clock map[string]time.Duration
+	// answers are, by run, what was answered to people.
+	answers map[string][]placementv1.ClusterActionStatus
 }
 
 func watchHistory(s *sim, fail func(string, ...any)) *history {
 	h := &history{sim: s, fail: fail, finished: map[string]bool{}, opened: map[string]bool{}, recorded: map[string]bool{}, accepted: map[string]bool{},
 		started: map[string]bool{}, updated: map[string]time.Time{}, waited: map[string]bool{}, took: map[string]bool{}, overtaken: map[string]string{},
-		clock: map[string]time.Duration{}}
+		clock: map[string]time.Duration{}, answers: map[string][]placementv1.ClusterActionStatus{}}
 	s.watch = h.look
 	return h
 }
@@ -72,30 +74,21 @@ func (h *history) movedBy(r *placementv1.ClusterStagedUpdateRun, cluster string)
 		b.Spec.ResourceSnapshotName == testPlacement+"-"+r.Status.ResourceSnapshotIndexUsed+"-snapshot"
 }
 
-// inFlight tells whether a run has a cluster in flight: it moved it, in the retry that is recorded, and it is neither
-// available nor recorded as given up.
-func (h *history) inFlight(r *placementv1.ClusterStagedUpdateRun, row *placementv1.ClusterUpdatingStatus) bool {
+// underWay tells whether a run has started a cluster: it moved it, in the retry that is recorded, and it is not recorded as
+// given up.
+func (h *history) underWay(r *placementv1.ClusterStagedUpdateRun, row *placementv1.ClusterUpdatingStatus) bool {
 	switch progressOf(row) {
 	case placementv1.ClusterUpdatingStateFailed, placementv1.ClusterUpdatingStateSkipped:
 		return false
 	default:
 		return h.movedBy(r, row.ClusterName) && h.bindings[row.ClusterName].Annotations[placementv1.AnnotationUpdateRetry] == retryOf(row) &&
-			h.present(row.ClusterName) && !h.finished[r.Name+"/"+row.ClusterName]
+			h.present(row.ClusterName)
 	}
 }
 
-// tick lets time pass, and the clocks of deadlines that are not recorded as standing still.
-func (h *history) tick(d time.Duration) {
-	h.now = h.now.Add(d)
-	for _, r := range h.runs {
-		for i := range r.Status.StagesStatus {
-			for j := range r.Status.StagesStatus[i].Clusters {
-				if row := &r.Status.StagesStatus[i].Clusters[j]; row.HeldSince == nil && h.inFlight(r, row) {
-					h.clock[r.Name+"/"+row.ClusterName+"/"+retryOf(row)] += d
-				}
-			}
-		}
-	}
+// inFlight tells whether a run has a cluster in flight: it is under way, and was not available since it was started.
+func (h *history) inFlight(r *placementv1.ClusterStagedUpdateRun, row *placementv1.ClusterUpdatingStatus) bool {
+	return h.underWay(r, row) && !h.finished[r.Name+"/"+row.ClusterName]
 }
 
 func (h *history) present(cluster string) bool {
@@ -217,9 +210,7 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 			h.fail("run %s says that it is stopped, and %s is in flight", r.Name, cluster)
 		}
 	}
-	if got, want := len(r.Status.ClusterActions), len(r.Spec.ClusterActions); got > want {
-		h.fail("run %s has answered %d actions of %d", r.Name, got, want)
-	}
+	h.checkAnswers(r)
 	for i := range r.Status.StagesStatus {
 		stage := &r.Status.StagesStatus[i]
 		for j := range stage.Clusters {
@@ -253,32 +244,22 @@ func (h *history) checkStatus(r *placementv1.ClusterStagedUpdateRun) {
 	}
 }
 
-// checkDeadline checks that no cluster has failed before its time.
-func (h *history) checkDeadline(r *placementv1.ClusterStagedUpdateRun, i int, row *placementv1.ClusterUpdatingStatus) {
-	c := meta.FindStatusCondition(row.Conditions, placementv1.ConditionSucceeded)
-	key := r.Name + "/" + row.ClusterName + "/" + retryOf(row)
-	if c == nil || c.Status != metav1.ConditionFalse || !strings.HasPrefix(c.Message, "Failed: ") || h.clock[key] < 0 {
-		return
+// checkAnswers checks that each action is answered once, in the order in which they were asked for, and that no answer is
+// taken back.
+func (h *history) checkAnswers(r *placementv1.ClusterStagedUpdateRun) {
+	answers, before := r.Status.ClusterActions, h.answers[r.Name]
+	if got, want := len(answers), len(r.Spec.ClusterActions); got > want {
+		h.fail("run %s has answered %d actions of %d", r.Name, got, want)
 	}
-	if long := deadlineOf(&r.Status.StagedUpdateStrategySnapshot.Stages[i]); h.clock[key] < long {
-		h.fail("run %s: %s has failed after %s and not %s", r.Name, row.ClusterName, h.clock[key], long)
-	}
-	h.clock[key] = -1 << 62 // judged
-}
-
-// checkWait checks that no wait ended early.
-func (h *history) checkWait(r *placementv1.ClusterStagedUpdateRun, i int) {
-	stage, config := &r.Status.StagesStatus[i], &r.Status.StagedUpdateStrategySnapshot.Stages[i]
-	key := r.Name + "/" + stage.StageName
-	for j := range stage.AfterStageTaskStatus {
-		if h.waited[key] || !isTrue(stage.AfterStageTaskStatus[j].Conditions, placementv1.ConditionWaitTimeElapsed) {
-			continue
-		}
-		h.waited[key] = true
-		if long := config.AfterStageTasks[j].WaitTime.Duration; !h.updated[key].IsZero() && h.now.Sub(h.updated[key]) < long {
-			h.fail("S2: run %s: stage %s waited %s and not %s", r.Name, stage.StageName, h.now.Sub(h.updated[key]), long)
+	for i := range min(len(answers), len(r.Spec.ClusterActions)) {
+		if a := r.Spec.ClusterActions[i]; answers[i].Cluster != a.Cluster || answers[i].Action != a.Action {
+			h.fail("run %s was asked for %s of %s, and answered %s of %s", r.Name, a.Action, a.Cluster, answers[i].Action, answers[i].Cluster)
 		}
 	}
+	if len(answers) < len(before) || !slices.Equal(answers[:len(before)], before) {
+		h.fail("run %s took an answer back: %v became %v", r.Name, before, answers)
+	}
+	h.answers[r.Name] = slices.Clone(answers)
 }
 
 // approveAny approves a request, and remembers it if that approval counts.

@@ -157,13 +157,14 @@ func failedIn(stage *placementv1.StageUpdatingStatus) (names []string) {
 	return names
 }
 
-// again looks at the clusters that somebody had started again in a stage that is done. The stage stays done, unless too many of
+// again looks at the clusters that somebody had started again in a stage that is done, and at failed ones that left. The stage stays done, unless too many of
 // its clusters fail now, and the run waits for them before it ends.
 func (s *step) again(i int) {
 	config, stage := &s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i]
 	undone := func(row placementv1.ClusterUpdatingStatus) bool {
 		p := progressOf(&row)
-		return p == "" || p == placementv1.ClusterUpdatingStateStarted
+		return p == "" || p == placementv1.ClusterUpdatingStateStarted ||
+			(p == placementv1.ClusterUpdatingStateFailed && s.left(row.ClusterName) != "")
 	}
 	if !slices.ContainsFunc(stage.Clusters, undone) {
 		if counts := countsOf(stage); stage.ClusterCounts != nil && *counts != *stage.ClusterCounts {
