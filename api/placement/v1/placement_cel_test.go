@@ -194,13 +194,9 @@ func TestLabelSelector(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	cases := map[string]apitest.Case{}
 	for field, text := range map[string]string{
-		"spec.policy.affinity":                        "  policy: {affinity: {}}",
-		"spec.policy.numberOfClusters":                "  policy: {numberOfClusters: 2}",
-		"spec.policy.tolerations":                     "  policy: {tolerations: []}",
 		"spec.strategy.deleteStrategy":                "  strategy: {deleteStrategy: {propagationPolicy: Abandon}}",
-		"spec.statusReportingScope":                   "  statusReportingScope: NamespaceAccessible",
-		"spec.policy.topologySpreadConstraints":       "  policy: {topologySpreadConstraints: []}",
 		"spec.strategy.reportBackStrategy":            "  strategy: {reportBackStrategy: {type: Mirror}}",
+		"spec.policy.policyOfAnotherProduct":          "  policy: {policyOfAnotherProduct: {}}",
 		"spec.strategy.rollingUpdateOfAnotherProduct": "  strategy: {rollingUpdateOfAnotherProduct: {}}",
 	} {
 		cases[field] = apitest.Case{Create: aPlacement + text, Refused: `unknown field "` + field + `"`}

@@ -329,7 +329,7 @@ func (f *fleet) answerOne(ctx context.Context, b placementv1.BindingObject) erro
 		return f.Update(ctx, b)
 	}
 	index, ok := placement.ResourceSnapshotIndex(b.GetLabels()[placementv1.LabelParentPlacement], b.BindingSpec().ResourceSnapshotName)
-	if !ok || b.BindingSpec().State != placementv1.BindingStateBound {
+	if !ok || b.BindingSpec().State == placementv1.BindingStateScheduled {
 		return nil
 	}
 	status := b.BindingStatus()
