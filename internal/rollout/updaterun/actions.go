@@ -185,12 +185,13 @@ func (w *World) resume(run, holder, taker placementv1.UpdateRunObject) Result {
 	return w.step(run)
 }
 
-// reopen takes back that a run has ended.
+// reopen takes back that a run has ended, and that a stage was aborted: what the stage is now, the rest of the pass says.
 func (s *step) reopen() {
 	meta.RemoveStatusCondition(&s.status.Conditions, placementv1.ConditionSucceeded)
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
 		if isFalse(stage.Conditions, placementv1.ConditionSucceeded) {
 			meta.RemoveStatusCondition(&stage.Conditions, placementv1.ConditionSucceeded)
+			s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionTrue, placementv1.ReasonStageUpdatingStarted, messageStageStarted)
 		}
 	})
 	s.note("goes on")

@@ -135,6 +135,10 @@ func (s *step) observe(config *placementv1.StageConfig, stage *placementv1.Stage
 		s.skip(row, left, t)
 		return
 	}
+	if progressOf(row) != placementv1.ClusterUpdatingStateStarted && !isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+		// That it was started could not be recorded, nor that its stage went on with that. What the stage is now, the rest of the pass says.
+		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionTrue, placementv1.ReasonStageUpdatingStarted, messageStageStarted)
+	}
 	s.markStarted(row, startedAt(b, s.now))
 	how, trouble := verdict.Of(b)
 	switch how {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -243,6 +244,43 @@ func TestRefusedOnce(t *testing.T) {
 			for range 3 {
 				s.now = s.now.Add(time.Second)
 				s.settle()
+			}
+		})
+	}
+}
+
+// TestCrashAfterARetry has the hub crash when it has started a cluster again that turns out to be done at once: what is
+// stored in the end, transition times included, is what it would be without.
+func TestCrashAfterARetry(t *testing.T) {
+	t.Parallel()
+	for name, failures := range map[string]string{"the run had ended": "0", "the stage was waiting": "1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play := func(writes int) *sim {
+				s := seedFleet(t)
+				s.strategy("one", allAtOnce(atMost("100%"), mayFail(failures), within(time.Minute), approvalAfter))
+				s.create("run", "one", "0", run)
+				s.settle()
+				s.available("member1")
+				s.available("member3")
+				s.settle()
+				s.now = s.now.Add(time.Hour)
+				s.settle()
+				s.available("member2")
+				s.now = s.now.Add(time.Hour)
+				s.settle()
+				s.retry("run", "member2")
+				s.writesLeft = writes
+				s.settle()
+				s.writesLeft = -1
+				return s
+			}
+			calm := stored(play(-1))
+			for writes := range 6 {
+				s := play(writes)
+				if diff := cmp.Diff(calm, stored(s)); diff != "" {
+					t.Errorf("a crash after %d writes made a difference (-without +with):\n%s\n%s", writes, diff, tail(s.log.String(), 60))
+				}
 			}
 		})
 	}
