@@ -15,6 +15,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/hub/override"
 	controller "github.com/fleetwright/fleetwright/internal/hub/placement"
 	rollingupdate "github.com/fleetwright/fleetwright/internal/hub/rolling"
 	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
@@ -169,7 +170,7 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: watches,
 		},
 		&scheduler.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
-		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds},
+		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Overrides: override.NewFinder(mgr.GetAPIReader(), f.kinds)},
 	}
 }
 

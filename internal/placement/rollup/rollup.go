@@ -103,7 +103,10 @@ func (r *rollup) heldBack() map[string]rolling.Step {
 	if r.external || r.Latest == nil {
 		return nil
 	}
-	want := rolling.Wanted{Snapshot: placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index)}
+	want := rolling.Wanted{
+		Snapshot:      placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index),
+		ApplyStrategy: r.Placement.PlacementSpec().Strategy.ApplyStrategy,
+	}
 	plan := rolling.Make(rolling.Input{
 		Config: r.Placement.PlacementSpec().Strategy.RollingUpdate, Bindings: r.Bindings, Now: r.Now,
 		Want: func(placementv1.BindingObject) rolling.Wanted { return want },
