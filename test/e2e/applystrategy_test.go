@@ -77,8 +77,8 @@ func TestReportDiff(t *testing.T) {
 	framework.Await(t, hub, placement, "reports again", func(p *placementv1.ClusterResourcePlacement) bool {
 		return condition(p.Status.Conditions, "ClusterResourcePlacementDiffReported") == "True/DiffReportingCompleted"
 	})
-	cm := configMap(ns, "test-cm", "drifted")
-	if err := m[1].Update(t.Context(), cm); err != nil {
+	drift := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"key":"drifted"}}`))
+	if err := m[1].Patch(t.Context(), configMap(ns, "test-cm", ""), drift); err != nil {
 		t.Fatal(err)
 	}
 	framework.Await(t, hub, placement, "reports what changed in member2", func(p *placementv1.ClusterResourcePlacement) bool {
