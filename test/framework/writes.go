@@ -6,11 +6,13 @@ import (
 	"sync"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Writes counts what clients write, attempts that fail included, by verb and type: "update *v1.Work", or "status *v1.Work"
-// for a status however it is written. Its zero value is ready for use.
+// for a status however it is written. A status that was decided on an older version than there is, and was refused for that,
+// is none: a hub that was just started may see such. Its zero value is ready for use.
 type Writes struct {
 	// Placement is the placement whose objects are counted; empty for all objects.
 	Placement string
@@ -31,7 +33,7 @@ func (w *Writes) Take() map[string]int {
 	return all
 }
 
-func (w *Writes) add(verb string, o client.Object) {
+func (w *Writes) add(verb string, o client.Object, n int) {
 	if w.Placement != "" && o.GetLabels()[placementv1.LabelParentPlacement] != w.Placement {
 		return
 	}
@@ -40,7 +42,10 @@ func (w *Writes) add(verb string, o client.Object) {
 	if w.all == nil {
 		w.all = map[string]int{}
 	}
-	w.all[fmt.Sprintf("%s %T", verb, o)]++
+	key := fmt.Sprintf("%s %T", verb, o)
+	if w.all[key] += n; w.all[key] == 0 {
+		delete(w.all, key)
+	}
 }
 
 type counting struct {
@@ -49,22 +54,22 @@ type counting struct {
 }
 
 func (c *counting) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	c.writes.add("create", o)
+	c.writes.add("create", o, 1)
 	return c.Client.Create(ctx, o, opts...)
 }
 
 func (c *counting) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
-	c.writes.add("update", o)
+	c.writes.add("update", o, 1)
 	return c.Client.Update(ctx, o, opts...)
 }
 
 func (c *counting) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-	c.writes.add("patch", o)
+	c.writes.add("patch", o, 1)
 	return c.Client.Patch(ctx, o, p, opts...)
 }
 
 func (c *counting) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	c.writes.add("delete", o)
+	c.writes.add("delete", o, 1)
 	return c.Client.Delete(ctx, o, opts...)
 }
 
@@ -78,11 +83,19 @@ type countingStatus struct {
 }
 
 func (c *countingStatus) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
-	c.writes.add("status", o)
-	return c.SubResourceWriter.Update(ctx, o, opts...)
+	c.writes.add("status", o, 1) // before anybody can see what was written
+	err := c.SubResourceWriter.Update(ctx, o, opts...)
+	if apierrors.IsConflict(err) {
+		c.writes.add("status", o, -1)
+	}
+	return err
 }
 
 func (c *countingStatus) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-	c.writes.add("status", o)
-	return c.SubResourceWriter.Patch(ctx, o, p, opts...)
+	c.writes.add("status", o, 1) // before anybody can see what was written
+	err := c.SubResourceWriter.Patch(ctx, o, p, opts...)
+	if apierrors.IsConflict(err) {
+		c.writes.add("status", o, -1)
+	}
+	return err
 }

@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -145,7 +147,12 @@ func TestSelectorsThatFindNothing(t *testing.T) {
 func TestRollingUpdate(t *testing.T) {
 	f := newFleet(t, "roll1", "roll2", "roll3")
 	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: roll}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: roll}, data: {key: value1}}`)
-	f.place("roll", rolling, namespaceSelector("roll"))
+	// All clusters at once: of one that refuses is told while the others go on.
+	everywhere := &placementv1.RollingUpdateConfig{MaxUnavailable: ptr.To(intstr.FromString("100%"))}
+	f.placeAs("roll", placementv1.PlacementSpec{
+		ResourceSelectors: []placementv1.ResourceSelector{namespaceSelector("roll")},
+		Strategy:          placementv1.RolloutStrategy{Type: rolling, RollingUpdate: everywhere},
+	})
 	f.Eventually(f.condition("roll", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
 	p := f.placement("roll")
 	want := []placementv1.ResourceIdentifier{
