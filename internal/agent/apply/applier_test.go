@@ -378,10 +378,11 @@ func testVanished(t *testing.T) {
 }
 
 // testVanishedWhileIdle is an AppliedWork without a Work that somebody deletes while no agent runs: the next one lets it go,
-// although it sees it before it may work.
+// although it sees it before it may work. It has a member of its own: any agent of a member lets go of such a record.
 func testVanishedWhileIdle(t *testing.T) {
-	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + "idle", config: memberConfig}
-	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, memberConfig)
+	member := framework.StartMemberAPIServer(t)
+	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + "idle", config: member}
+	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, member)
 	if err := a.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}); err != nil {
 		t.Fatal(err)
 	}
