@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -58,7 +59,10 @@ func (s *step) begin(stage *placementv1.StageUpdatingStatus) {
 // moving says of a stage whose clusters are not done how far it is.
 func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 	if len(t.inFlight) == 0 && s.unrecorded {
-		// What lets others be started was decided in this very pass, and is recorded first.
+		// What lets others be started was decided in this very pass, and is recorded first. A stage that waited does so no more.
+		if c := meta.FindStatusCondition(stage.Conditions, placementv1.ConditionProgressing); c != nil && c.Reason == placementv1.ReasonStageUpdatingWaiting {
+			s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionTrue, placementv1.ReasonStageUpdatingStarted, messageStageStarted)
+		}
 		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": stage "+stage.StageName+" goes on")
 		s.note("stage %s goes on when what was decided is recorded", stage.StageName)
 		return
