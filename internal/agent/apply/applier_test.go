@@ -51,6 +51,7 @@ func TestApplier(t *testing.T) {
 		"two placements of one object":                   testTwoPlacements,
 		"takes over what kubectl applied":                testTakeOver,
 		"repairs drift":                                  testDrift,
+		"reports statuses back":                          testMirror,
 		"brings back what was deleted":                   testDeletedInMember,
 		"a kind that comes later":                        testKindLater,
 		"refused by the member, then healed":             testRefused,

@@ -115,8 +115,10 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	in := rolling.Input{
 		Config: p.PlacementSpec().Strategy.RollingUpdate, Now: now,
 		Want: func(b placementv1.BindingObject) rolling.Wanted {
-			overrides := gives(b)
-			return rolling.Wanted{Snapshot: latest, Overrides: &overrides, ApplyStrategy: p.PlacementSpec().Strategy.ApplyStrategy}
+			overrides, strategy := gives(b), &p.PlacementSpec().Strategy
+			return rolling.Wanted{
+				Snapshot: latest, Overrides: &overrides, ApplyStrategy: strategy.ApplyStrategy, ReportBackStrategy: strategy.ReportBackStrategy,
+			}
 		},
 		Deleted: func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) },
 	}

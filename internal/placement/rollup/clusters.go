@@ -155,6 +155,10 @@ func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reporte
 		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
 			"The rollout is being blocked by the rollout strategy: the cluster is still written with the apply strategy that the placement had before",
 			lastKnown(b, placementv1.ConditionRolloutStarted))
+	case !r.external && !b.BindingSpec().ReportBackStrategy.Same(r.Placement.PlacementSpec().Strategy.ReportBackStrategy):
+		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
+			"The rollout is being blocked by the rollout strategy: the cluster still has the reportBackStrategy that the placement had before",
+			lastKnown(b, placementv1.ConditionRolloutStarted))
 	case reported != nil && reported.Status == metav1.ConditionTrue:
 		return reported
 	default:

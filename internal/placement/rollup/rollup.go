@@ -104,8 +104,9 @@ func (r *rollup) heldBack() map[string]rolling.Step {
 		return nil
 	}
 	want := rolling.Wanted{
-		Snapshot:      placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index),
-		ApplyStrategy: r.Placement.PlacementSpec().Strategy.ApplyStrategy,
+		Snapshot:           placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index),
+		ApplyStrategy:      r.Placement.PlacementSpec().Strategy.ApplyStrategy,
+		ReportBackStrategy: r.Placement.PlacementSpec().Strategy.ReportBackStrategy,
 	}
 	plan := rolling.Make(rolling.Input{
 		Config: r.Placement.PlacementSpec().Strategy.RollingUpdate, Bindings: r.Bindings, Now: r.Now,

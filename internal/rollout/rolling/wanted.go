@@ -16,6 +16,8 @@ type Wanted struct {
 	Overrides *override.Applied
 	// ApplyStrategy is how the objects are to be brought into the cluster; nil is the default.
 	ApplyStrategy *placementv1.ApplyStrategy
+	// ReportBackStrategy is what the cluster is to report back of the objects' statuses; nil is nothing.
+	ReportBackStrategy *placementv1.ReportBackStrategy
 }
 
 // Differs says in what a binding that gives its cluster something is out of date, for a person; empty where it is not.
@@ -27,6 +29,8 @@ func (w Wanted) Differs(b placementv1.BindingObject) string {
 		return "the cluster has other overrides than it is to get now"
 	case !w.ApplyStrategy.Same(spec.ApplyStrategy):
 		return "the cluster is written with another apply strategy than the placement has now"
+	case !w.ReportBackStrategy.Same(spec.ReportBackStrategy):
+		return "the cluster reports statuses back by another reportBackStrategy than the placement has now"
 	default:
 		return ""
 	}
@@ -37,7 +41,7 @@ func (w Wanted) Give(b placementv1.BindingObject) {
 	spec := b.BindingSpec()
 	spec.State = placementv1.BindingStateBound
 	spec.ResourceSnapshotName = w.Snapshot
-	spec.ApplyStrategy = w.ApplyStrategy.DeepCopy()
+	spec.ApplyStrategy, spec.ReportBackStrategy = w.ApplyStrategy.DeepCopy(), w.ReportBackStrategy.DeepCopy()
 	if w.Overrides != nil {
 		w.Overrides.Give(b)
 	}
