@@ -50,6 +50,8 @@ func TestApplier(t *testing.T) {
 		"leaves and removes all":                         testLeaveRemoveAll,
 		"two placements of one object":                   testTwoPlacements,
 		"takes over what kubectl applied":                testTakeOver,
+		"takes over what does not differ, loses nothing": testTakeOverLosesNothing,
+		"what others apply to an object of ours":         testAppliedByOthers,
 		"repairs drift":                                  testDrift,
 		"reports statuses back":                          testMirror,
 		"brings back what was deleted":                   testDeletedInMember,
