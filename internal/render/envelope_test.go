@@ -84,16 +84,16 @@ func TestEnvelopeWorks(t *testing.T) {
 			t.Errorf("%s: count %s", w.Name, w.Annotations[placementv1.AnnotationWorkCount])
 		}
 	}
-	if diff := cmp.Diff([]string{"ns.app-work", "ns.app-0", "ns.app-envelope-abc", "ns.app-envelope-def"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"ns.app.work", "ns.app.0", "ns.app.envelope-abc", "ns.app.envelope-def"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"app-0-snapshot", "app-0-0", "app-0-0", "app-0-snapshot"}, parts); diff != "" {
 		t.Errorf("snapshot parts (-want +got):\n%s", diff)
 	}
-	if got := Carried(target, works); len(got) != 4 || got[0].Name != "ns.app-work" {
+	if got := Carried(target, works); len(got) != 4 || got[0].Name != "ns.app.work" {
 		t.Errorf("carried by %d Works", len(got))
 	}
-	delete(works, "ns.app-envelope-abc")
+	delete(works, "ns.app.envelope-abc")
 	if got := Carried(target, works); got != nil {
 		t.Errorf("carried by %d Works, though one is missing", len(got))
 	}
