@@ -159,5 +159,22 @@ func askedByText(text string, asked map[string]bool) {
 	}
 }
 
+// ByCluster tells which overrides the cluster of a binding is to get.
+type ByCluster func(placementv1.BindingObject) Applied
+
+// ByCluster tells it of clusters with these labels, by name. Of a cluster that is not among them nothing is known: it is to
+// keep what it has.
+func (m Matching) ByCluster(clusterLabels map[string]map[string]string) ByCluster {
+	return func(b placementv1.BindingObject) Applied {
+		if m.Empty() {
+			return Applied{}
+		}
+		if l, known := clusterLabels[b.BindingSpec().TargetCluster]; known {
+			return m.For(l)
+		}
+		return AppliedTo(b)
+	}
+}
+
 // Empty tells whether there are none.
 func (m Matching) Empty() bool { return len(m.snapshots) == 0 }

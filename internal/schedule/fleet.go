@@ -85,6 +85,9 @@ func Observe(m *clusterv1.MemberCluster) Cluster {
 		Taints:       m.Spec.Taints,
 		Properties:   m.Status.Properties,
 		Usage:        m.Status.ResourceUsage,
+		Namespaces:   m.Status.Namespaces,
+		// Where the agent does not tell of all of them, that one is not among them means nothing.
+		NamespacesKnown: meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.ConditionNamespaceCollectionSucceeded),
 	}
 }
 

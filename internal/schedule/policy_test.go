@@ -10,6 +10,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -383,6 +384,22 @@ func TestConcerned(t *testing.T) {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestObservesNamespaces: a cluster whose agent does not tell of all its namespaces is not known to lack one.
+func TestObservesNamespaces(t *testing.T) {
+	t.Parallel()
+	m := member("True", "True", "")
+	m.Status.Namespaces = map[string]string{"shop": "", "app": "app-work"}
+	for status, want := range map[metav1.ConditionStatus]bool{"": false, metav1.ConditionTrue: true, metav1.ConditionFalse: false} {
+		observed := m.DeepCopy()
+		if status != "" {
+			meta.SetStatusCondition(&observed.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionNamespaceCollectionSucceeded, Status: status, Reason: "R"})
+		}
+		if c := Observe(observed); c.NamespacesKnown != want || len(c.Namespaces) != 2 {
+			t.Errorf("condition %q: observed %+v", status, c)
+		}
 	}
 }
 

@@ -64,6 +64,8 @@ func run(t *testing.T, c client.Client, tc Case) {
 		t.Fatalf("accepted, want it refused with %q", tc.Refused)
 	case tc.Refused != "" && !strings.Contains(err.Error(), tc.Refused):
 		t.Fatalf("refused with %q, want it to say %q", err, tc.Refused)
+	case tc.Refused != "":
+		noteRefusal(err)
 	}
 	for path, want := range tc.Want {
 		got, _, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)

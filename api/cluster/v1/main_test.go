@@ -4,11 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fleetwright/fleetwright/test/framework"
+	"github.com/fleetwright/fleetwright/test/apitest"
 	"k8s.io/client-go/rest"
 )
 
 // hub is an API server with the hub's definitions, shared by the tests of this package.
 var hub *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(framework.RunWithAPIServer(m, &hub)) }
+func TestMain(m *testing.M) { os.Exit(apitest.RunWithRules(m, "cluster.kubernetes-fleet.io", &hub)) }

@@ -101,6 +101,7 @@ func TestClusterResourceBinding(t *testing.T) {
 		"unscheduled":              {Create: binding + "Unscheduled"},
 		"a state that is not one":  {Create: binding + "Lost", Refused: `Unsupported value: "Lost"`},
 		"from scheduled to bound":  {Create: binding + "Scheduled", Update: "spec: {state: Bound, resourceSnapshotName: web-0-snapshot}"},
+		"for another cluster":      {Create: binding + "Bound", Update: "spec: {targetCluster: member2}", Refused: "targetCluster is immutable"},
 		"a field that is not ours": {Create: binding + "Bound\n  colour: red", Refused: `unknown field "spec.colour"`},
 		"a status with a snapshot": {
 			Create: binding + "Bound", UpdateStatus: `status: {observedResourceIndex: "0"}`,

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,6 +38,7 @@ type Controller struct {
 	APIReader client.Reader
 	Kinds     *placement.Kinds
 	Clock     clock.PassiveClock
+	Recorder  events.EventRecorder
 	// Takings are shared with the rolling update.
 	Takings *consistency.Takings
 
@@ -98,6 +100,8 @@ func (c *Controller) step(ctx context.Context, e *placementv1.ClusterResourcePla
 		return fmt.Errorf("write the status of eviction %s: %w", e.Name, err)
 	}
 	c.tracker.Wrote(e)
+	c.tell(e, in.Placement, outcome)
+	c.measure(outcome)
 	return nil
 }
 

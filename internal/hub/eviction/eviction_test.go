@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
@@ -14,10 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // hubConfig leads to the API server that the tests share.
@@ -29,14 +32,17 @@ type fixture struct {
 	*framework.Hub
 	t       *testing.T
 	takings *consistency.Takings
+	// recorder has the events, which nobody reads before a test has ended.
+	recorder *events.FakeRecorder
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t, takings: &consistency.Takings{}}
+	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t, takings: &consistency.Takings{}, recorder: events.NewFakeRecorder(100)}
 	f.Place(placementv1.RollingUpdateRolloutStrategyType)
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
-		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), APIReader: mgr.GetAPIReader(), Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Takings: f.takings}
+		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), APIReader: mgr.GetAPIReader(), Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Recorder: f.recorder,
+			Takings: f.takings}
 		return c.SetupWithManager(mgr)
 	})
 	return f
@@ -154,5 +160,82 @@ func TestInvalid(t *testing.T) {
 	t.Cleanup(func() { f.Erase(e) })
 	if got := f.outcome(e); got != "False/ClusterResourcePlacementEvictionInvalid: Failed to find ClusterResourcePlacement targeted by eviction" {
 		t.Errorf("of no placement, the eviction says %q", got)
+	}
+}
+
+// event returns the next event.
+func (f *fixture) event() string {
+	f.t.Helper()
+	select {
+	case e := <-f.recorder.Events:
+		return e
+	case <-time.After(time.Minute):
+		f.t.Fatal("no event came")
+		return ""
+	}
+}
+
+// counted is how many evictions were dealt with, by result and by what blocked them.
+func counted(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatalf("gather metrics: %v", err)
+	}
+	counts := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "fleetwright_evictions_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			values := map[string]string{}
+			for _, label := range m.GetLabel() {
+				values[label.GetName()] = label.GetValue()
+			}
+			if len(values) != 2 {
+				t.Errorf("labels %v, want result and by alone: others have as many values as there are objects", values)
+			}
+			counts[values["result"]+" "+values["by"]] = m.GetCounter().GetValue()
+		}
+	}
+	return counts
+}
+
+// Operators are told of every eviction once: on the eviction, and on the placement that it was from.
+func TestTells(t *testing.T) {
+	f := newFixture(t)
+	before := counted(t)
+	budget := &placementv1.ClusterResourcePlacementDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
+	budget.Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
+	f.Make(budget)
+	t.Cleanup(func() { f.Erase(budget) })
+	f.placed("a")
+	want := func(e *placementv1.ClusterResourcePlacementEviction, eventType, reason, note string, onPlacement bool) {
+		t.Helper()
+		f.outcome(e)
+		where := " from cluster " + e.Spec.ClusterName + ": " + note
+		if got := f.event(); got != eventType+" "+reason+" Placement "+f.Name+where {
+			t.Errorf("on the eviction there is event %q, want %s %s %q", got, eventType, reason, note)
+		}
+		if !onPlacement {
+			return
+		}
+		if got := f.event(); got != eventType+" "+reason+" Eviction "+e.Name+where {
+			t.Errorf("on the placement there is event %q, want %s %s %q", got, eventType, reason, note)
+		}
+	}
+	want(f.evict("a"), "Warning", placementv1.ReasonEvictionNotExecuted, "Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 1; "+
+		"ClusterResourcePlacementDisruptionBudget "+f.Name+" has minAvailable 1: evict again when more clusters are available, or change it", true)
+	want(f.evict("b"), "Warning", placementv1.ReasonEvictionInvalid, "Failed to find scheduler decision for placement in cluster targeted by eviction", false)
+	f.Change(budget, `{"spec":{"minAvailable":0}}`)
+	want(f.evict("a"), "Normal", placementv1.ReasonEvictionExecuted, "Eviction is allowed by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 1", true)
+	if n := len(f.recorder.Events); n > 0 {
+		t.Errorf("there are %d more events", n)
+	}
+	after := counted(t)
+	for what, n := range map[string]float64{"Blocked minAvailable": 1, "Invalid ": 1, "Executed ": 1, "Blocked maxUnavailable": 0} {
+		if got := after[what] - before[what]; got != n {
+			t.Errorf("%q was counted %v times, want %v", what, got, n)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	model "github.com/fleetwright/fleetwright/internal/placement"
@@ -57,6 +58,8 @@ type Controller struct {
 	Recorder  events.EventRecorder
 	Tracker   *consistency.Tracker
 	Snapshots Snapshots
+	// Overrides finds the overrides of a placement.
+	Overrides *overrides.Finder
 	Validator Validator
 	// Watches tell of changes of what is selected.
 	Watches *selection.Watches
@@ -81,7 +84,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if !c.Kinds.Namespaced {
 		builder = builder.Watches(&placementv1.ClusterResourcePlacementStatus{}, ofItsName())
 	}
-	if err := builder.Complete(c); err != nil {
+	if err := overrides.WatchFor(builder, c.Client, c.Kinds).Complete(c); err != nil {
 		return fmt.Errorf("set up the controller of %s objects: %w", c.Kinds.Placement, err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	model "github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/placement/rollup"
@@ -50,7 +51,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if again, err := c.repair(ctx, key, p, groups, m); err != nil || again > 0 {
 		return again, err
 	}
-	retry := c.describe(ctx, p, &in)
+	retry := soonest(c.describe(ctx, p, &in), c.observeOverrides(ctx, p, &in))
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
 	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
@@ -106,6 +107,23 @@ func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.P
 	}
 	in.Latest = &rollup.Revision{Index: latest.Index, Created: created[latest.Master]}
 	return groups, nil
+}
+
+// observeOverrides fills in which overrides the clusters of a rolling update are to get. It returns when to look again, where
+// that could not be found out; the status then says nothing of them.
+func (c *Controller) observeOverrides(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input) time.Duration {
+	if p.PlacementSpec().IsExternal() || in.Latest == nil {
+		return 0
+	}
+	var err error
+	in.Overrides, err = c.Overrides.ByCluster(ctx, c.Client, c.Client, p, model.ResourceSnapshotName(p.GetName(), in.Latest.Index))
+	switch {
+	case err == nil || overrides.IsPending(err): // the snapshot that is being made brings the next pass
+		return 0
+	default:
+		log.FromContext(ctx).Info("The status does not tell who waits for overrides", "reason", err.Error())
+		return unreadableRetry
+	}
 }
 
 // repair sees to it that the newest revision is what it is said to be: a hub that stopped between two writes may have

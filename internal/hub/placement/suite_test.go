@@ -164,13 +164,15 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 	if err := mgr.Add(watches); err != nil {
 		f.t.Fatal(err)
 	}
+	finder := override.NewFinder(mgr.GetAPIReader(), f.kinds)
 	return []interface{ SetupWithManager(ctrl.Manager) error }{
 		&controller.Controller{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: real, Recorder: mgr.GetEventRecorder("test"),
-			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Validator: selector, Watches: watches,
+			Tracker: &consistency.Tracker{}, Snapshots: store{made, f}, Overrides: finder, Validator: selector, Watches: watches,
 		},
 		&scheduler.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Clock: real},
-		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Overrides: override.NewFinder(mgr.GetAPIReader(), f.kinds)},
+		&rollingupdate.Controller{Client: mgr.GetClient(), Kinds: f.kinds, Overrides: finder},
+		&override.Controller{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: []*placement.Kinds{f.kinds}, Tracker: &consistency.Tracker{}},
 	}
 }
 

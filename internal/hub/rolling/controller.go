@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
@@ -59,16 +58,13 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if c.Takings == nil {
 		c.Takings = &consistency.Takings{}
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	builder := ctrl.NewControllerManagedBy(mgr).
 		Named("rolling-"+strings.ToLower(c.Kinds.Placement)).
 		For(c.Kinds.NewPlacement(), whenSpecChanges()).
 		Watches(c.Kinds.NewBinding(), enqueue.Placement(), c.whenBindingChanges()).
 		Watches(c.Kinds.NewResourceSnapshot(), enqueue.Placement(), whenSnapshotChanges()).
-		Watches(&placementv1.ClusterResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
-		Watches(&placementv1.ResourceOverrideSnapshot{}, c.toPlacements(), whenSnapshotChanges()).
-		Watches(&clusterv1.MemberCluster{}, c.toPlacementsOn(), whenLabelsChange()).
-		WithOptions(enqueue.Options(workers)).
-		Complete(c)
+		WithOptions(enqueue.Options(workers))
+	return overrides.WatchFor(builder, c.Client, c.Kinds).Complete(c)
 }
 
 // Reconcile moves one placement forward.
@@ -106,20 +102,12 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	if err != nil {
 		return 0, err
 	}
-	gives, err := c.overridesOf(ctx, c.Client, p, latest)
+	gives, err := c.Overrides.ByCluster(ctx, c.Client, c.Client, p, latest)
 	if err != nil {
 		return 0, err
 	}
 	byName := map[string]placementv1.BindingObject{}
-	now := c.Clock.Now()
-	in := rolling.Input{
-		Config: p.PlacementSpec().Strategy.RollingUpdate, Now: now,
-		Want: func(b placementv1.BindingObject) rolling.Wanted {
-			overrides := gives(b)
-			return rolling.Wanted{Snapshot: latest, Overrides: &overrides, ApplyStrategy: p.PlacementSpec().Strategy.ApplyStrategy}
-		},
-		Deleted: func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) },
-	}
+	var own []placementv1.BindingObject
 	for _, b := range bindings {
 		if b.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(p.GetUID()) {
 			continue
@@ -128,15 +116,19 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 			return 0, nil // how much of the budget is spent is not known; the event that the cache waits for brings the next pass
 		}
 		byName[b.GetName()] = b
-		in.Bindings = append(in.Bindings, b)
+		own = append(own, b)
 	}
+	now := c.Clock.Now()
+	in := rolling.InputFor(p, latest, gives, own, now)
+	in.Deleted = func(b placementv1.BindingObject) bool { return c.Takings.Deleted.Has(b.GetUID(), now) }
 	plan := rolling.Make(in)
 	if slices.ContainsFunc(plan.Steps, func(s rolling.Step) bool { return s.Action != rolling.Remove }) {
 		// The cache may show a resource snapshot before an override that was made earlier. Without that, the clusters would
 		// get for a moment what nobody wants them to have.
-		if gives, err = c.overridesOf(ctx, c.Overrides.APIReader, p, latest); err != nil {
+		if gives, err = c.Overrides.ByCluster(ctx, c.Overrides.APIReader, c.Client, p, latest); err != nil {
 			return 0, err
 		}
+		in.Want = rolling.InputFor(p, latest, gives, own, now).Want
 		plan = rolling.Make(in)
 	}
 	var group errgroup.Group // one that fails leaves the others alone: of a write that is cut off nobody knows whether it was done

@@ -61,7 +61,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		all = append(all,
 			&placementcontroller.Controller{
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{},
-				Snapshots: store, Validator: selector, Watches: watches, Rules: rules,
+				Snapshots: store, Overrides: finder, Validator: selector, Watches: watches, Rules: rules,
 			},
 			&scheduler.Controller{Client: cached, Kinds: kinds, Clock: real},
 			&rolling.Controller{Client: cached, Kinds: kinds, Takings: takings, Overrides: finder},
@@ -72,7 +72,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
 		)
 		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
-			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Takings: takings})
+			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Takings: takings})
 		}
 	}
 	for _, c := range all {

@@ -151,10 +151,9 @@ func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reporte
 		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
 			fmt.Sprintf("The rollout is being blocked by the rollout strategy: the cluster is on resource snapshot %s, the latest is %d",
 				c.index, r.Latest.Index), r.Latest.Created)
-	case !r.external && !b.BindingSpec().ApplyStrategy.Same(r.Placement.PlacementSpec().Strategy.ApplyStrategy):
+	case r.want != nil && r.want(b).Differs(b) != "":
 		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
-			"The rollout is being blocked by the rollout strategy: the cluster is still written with the apply strategy that the placement had before",
-			lastKnown(b, placementv1.ConditionRolloutStarted))
+			"The rollout is being blocked by the rollout strategy: "+r.want(b).Differs(b), lastKnown(b, placementv1.ConditionRolloutStarted))
 	case reported != nil && reported.Status == metav1.ConditionTrue:
 		return reported
 	default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +27,9 @@ type Input struct {
 	Bindings []placementv1.BindingObject
 	// Latest is the newest resource snapshot; nil while there is none.
 	Latest *Revision
+	// Overrides are those that there are for the clusters, with what is newest; nil where they are not known. They make no
+	// difference where update runs move the clusters.
+	Overrides override.ByCluster
 	// Problem is what keeps the hub from knowing what is selected; nil while it knows.
 	Problem *Problem
 	// Unmatched are the selectors that now find nothing on the hub, where that is known: not where update runs move the
@@ -89,6 +93,8 @@ type rollup struct {
 	clusters   []*cluster
 	// held are the steps of a rolling update that have to wait, by binding, with the reason.
 	held map[string]rolling.Step
+	// want says what a cluster is to have; nil where a rolling update does not say.
+	want func(placementv1.BindingObject) rolling.Wanted
 }
 
 func newRollup(in Input) *rollup {
@@ -103,14 +109,9 @@ func (r *rollup) heldBack() map[string]rolling.Step {
 	if r.external || r.Latest == nil {
 		return nil
 	}
-	want := rolling.Wanted{
-		Snapshot:      placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index),
-		ApplyStrategy: r.Placement.PlacementSpec().Strategy.ApplyStrategy,
-	}
-	plan := rolling.Make(rolling.Input{
-		Config: r.Placement.PlacementSpec().Strategy.RollingUpdate, Bindings: r.Bindings, Now: r.Now,
-		Want: func(placementv1.BindingObject) rolling.Wanted { return want },
-	})
+	in := rolling.InputFor(r.Placement, placement.ResourceSnapshotName(r.Placement.GetName(), r.Latest.Index), r.Overrides, r.Bindings, r.Now)
+	r.want = in.Want
+	plan := rolling.Make(in)
 	held := map[string]rolling.Step{}
 	for _, step := range plan.Waits {
 		held[step.Binding] = step

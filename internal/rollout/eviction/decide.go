@@ -48,7 +48,38 @@ type Outcome struct {
 	Condition metav1.Condition
 	// Delete is the binding to be deleted first; nil where none is.
 	Delete placementv1.BindingObject
+	// Result is what has become of an eviction that is finished with this; empty where it is not.
+	Result Result
+	// Block is what keeps one that is Blocked from being executed.
+	Block Block
+	// Remedy says, of one that is Blocked, what to do about it; of one that a budget blocks it names the budget.
+	Remedy string
 }
+
+// Result is what has become of an eviction.
+type Result string
+
+const (
+	// Executed is one whose cluster lets go, or has let go, of what was placed there.
+	Executed Result = "Executed"
+	// Blocked is one that may not be executed.
+	Blocked Result = "Blocked"
+	// Invalid is one with nothing to evict.
+	Invalid Result = "Invalid"
+)
+
+// Block is what keeps an eviction from being executed.
+type Block string
+
+const (
+	// ByMinAvailable and ByMaxUnavailable: that limit of the placement's disruption budget.
+	ByMinAvailable   Block = "minAvailable"
+	ByMaxUnavailable Block = "maxUnavailable"
+	// ByMisconfiguredBudget: a limit that cannot be counted for this placement.
+	ByMisconfiguredBudget Block = "misconfiguredBudget"
+	// ByNothingPlaced: the cluster was chosen and was given nothing so far.
+	ByNothingPlaced Block = "nothingPlaced"
+)
 
 // Finished tells whether an eviction was dealt with.
 func Finished(e *placementv1.ClusterResourcePlacementEviction) bool {
@@ -63,7 +94,9 @@ func Decide(in Input) Outcome {
 	there := on(in.Bindings, in.Eviction.Spec.ClusterName)
 	if !valid {
 		if message := invalid(in, there); message != "" {
-			return said(placementv1.ConditionValid, metav1.ConditionFalse, placementv1.ReasonEvictionInvalid, message)
+			o := said(placementv1.ConditionValid, metav1.ConditionFalse, placementv1.ReasonEvictionInvalid, message)
+			o.Result = Invalid
+			return o
 		}
 		return said(placementv1.ConditionValid, metav1.ConditionTrue, placementv1.ReasonEvictionValid, messageValid)
 	}
@@ -109,7 +142,7 @@ func typeOf(p placementv1.PlacementObject) placementv1.PlacementType {
 // execute decides on a valid eviction.
 func execute(in Input, b placementv1.BindingObject) Outcome {
 	if spec := b.BindingSpec(); spec.State == placementv1.BindingStateScheduled || spec.ResourceSnapshotName == "" {
-		return blocked(messageNotThereYet)
+		return blocked(ByNothingPlaced, messageNotThereYet, "taint the cluster, or change the placement's policy, to keep the placement from it")
 	}
 	if how, _ := verdict.Of(b); how == verdict.Failing {
 		return executed(b, messageFailed)
@@ -128,12 +161,20 @@ func execute(in Input, b placementv1.BindingObject) Outcome {
 	counts := fmt.Sprintf(", availablePlacements: %d, totalPlacements: %d", available, total)
 	switch {
 	case misfit != "":
-		return blocked(messageMisfit + ": " + misfit)
+		return blocked(ByMisconfiguredBudget, messageMisfit+": "+misfit, "correct "+nameOf(in.Budget)+", and evict again")
 	case allowed:
 		return executed(b, messageAllowed+counts)
 	default:
-		return blocked(messageBlocked + counts)
+		limit, block := in.Budget.Spec.MinAvailable, ByMinAvailable
+		if in.Budget.Spec.MaxUnavailable != nil {
+			limit, block = in.Budget.Spec.MaxUnavailable, ByMaxUnavailable
+		}
+		return blocked(block, messageBlocked+counts, fmt.Sprintf("%s has %s %s: evict again when more clusters are available, or change it", nameOf(in.Budget), block, limit))
 	}
+}
+
+func nameOf(budget *placementv1.ClusterResourcePlacementDisruptionBudget) string {
+	return "ClusterResourcePlacementDisruptionBudget " + budget.Name
 }
 
 // allows tells whether one more cluster may become unavailable; misfit says why a budget cannot tell.
@@ -164,12 +205,14 @@ func wanted(p placementv1.PlacementObject) (number int, known bool) {
 
 func executed(b placementv1.BindingObject, message string) Outcome {
 	o := said(placementv1.ConditionExecuted, metav1.ConditionTrue, placementv1.ReasonEvictionExecuted, message)
-	o.Delete = b
+	o.Delete, o.Result = b, Executed
 	return o
 }
 
-func blocked(message string) Outcome {
-	return said(placementv1.ConditionExecuted, metav1.ConditionFalse, placementv1.ReasonEvictionNotExecuted, message)
+func blocked(block Block, message, remedy string) Outcome {
+	o := said(placementv1.ConditionExecuted, metav1.ConditionFalse, placementv1.ReasonEvictionNotExecuted, message)
+	o.Result, o.Block, o.Remedy = Blocked, block, remedy
+	return o
 }
 
 func said(conditionType string, status metav1.ConditionStatus, reason, message string) Outcome {

@@ -121,3 +121,57 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+// What operators are told of an eviction: what became of it, by what it was blocked, and the remedy.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	two := []placementv1.BindingObject{placed("a", "up"), placed("b", "up")}
+	limits := func(spec placementv1.PlacementDisruptionBudgetSpec) *placementv1.ClusterResourcePlacementDisruptionBudget {
+		return &placementv1.ClusterResourcePlacementDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}
+	}
+	pickN := &placementv1.ClusterResourcePlacement{}
+	pickN.Spec.Policy = &placementv1.PlacementPolicy{PlacementType: placementv1.PickNPlacementType, NumberOfClusters: ptr.To[int32](2)}
+	all := &placementv1.ClusterResourcePlacement{}
+	tests := map[string]struct {
+		in   Input
+		want string
+	}{
+		"valid":   {in: Input{Placement: all, Bindings: two}, want: ""},
+		"invalid": {in: Input{}, want: "Invalid"},
+		"allowed": {in: Input{Placement: all, Bindings: two, Budget: limits(placementv1.PlacementDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))})}, want: "Executed"},
+		"too few are left": {
+			in:   Input{Placement: all, Bindings: two, Budget: limits(placementv1.PlacementDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(2))})},
+			want: "Blocked minAvailable: ClusterResourcePlacementDisruptionBudget web has minAvailable 2: evict again when more clusters are available, or change it",
+		},
+		"too many would be down": {
+			in:   Input{Placement: pickN, Bindings: two, Budget: limits(placementv1.PlacementDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("0%"))})},
+			want: "Blocked maxUnavailable: ClusterResourcePlacementDisruptionBudget web has maxUnavailable 0%: evict again when more clusters are available, or change it",
+		},
+		"cannot be counted": {
+			in:   Input{Placement: all, Bindings: two, Budget: limits(placementv1.PlacementDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})},
+			want: "Blocked misconfiguredBudget: correct ClusterResourcePlacementDisruptionBudget web, and evict again",
+		},
+		"has nothing yet": {
+			in:   Input{Placement: all, Bindings: []placementv1.BindingObject{placed("a", "scheduled")}},
+			want: "Blocked nothingPlaced: taint the cluster, or change the placement's policy, to keep the placement from it",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.in.Eviction = &placementv1.ClusterResourcePlacementEviction{}
+			tc.in.Eviction.Spec = placementv1.PlacementEvictionSpec{PlacementName: "web", ClusterName: "a"}
+			if name != "valid" && name != "invalid" {
+				tc.in.Eviction.Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionValid, Status: metav1.ConditionTrue}}
+			}
+			o := Decide(tc.in)
+			got := string(o.Result)
+			if o.Block != "" {
+				got += " " + string(o.Block) + ": " + o.Remedy
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

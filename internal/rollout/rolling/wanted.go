@@ -2,6 +2,7 @@ package rolling
 
 import (
 	"fmt"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/override"
@@ -16,6 +17,24 @@ type Wanted struct {
 	Overrides *override.Applied
 	// ApplyStrategy is how the objects are to be brought into the cluster; nil is the default.
 	ApplyStrategy *placementv1.ApplyStrategy
+}
+
+// InputFor is the input of a plan for a placement, but for Deleted: what its clusters are to have follows from its spec, from
+// the name of its newest master resource snapshot, "" where there is none, and from the overrides that there are for its
+// clusters, nil where those are not known.
+func InputFor(p placementv1.PlacementObject, latest string, overrides override.ByCluster, bindings []placementv1.BindingObject, now time.Time) Input {
+	strategy := &p.PlacementSpec().Strategy
+	return Input{
+		Config: strategy.RollingUpdate, Bindings: bindings, Now: now,
+		Want: func(b placementv1.BindingObject) Wanted {
+			want := Wanted{Snapshot: latest, ApplyStrategy: strategy.ApplyStrategy}
+			if overrides != nil {
+				applied := overrides(b)
+				want.Overrides = &applied
+			}
+			return want
+		},
+	}
 }
 
 // Differs says in what a binding that gives its cluster something is out of date, for a person; empty where it is not.

@@ -1,4 +1,4 @@
-package rolling
+package override
 
 import (
 	"context"
@@ -17,44 +17,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// overridesOf returns what tells which overrides, of those that r knows, the cluster of a binding gets along with a resource
-// snapshot.
-func (c *Controller) overridesOf(ctx context.Context, r client.Reader, p placementv1.PlacementObject, master string) (func(placementv1.BindingObject) override.Applied, error) {
+// ByCluster returns what tells which overrides, of those that r knows, the clusters of a placement get along with a resource
+// snapshot. The labels of the clusters are those that members knows. Without a snapshot every cluster keeps what it has.
+func (f *Finder) ByCluster(ctx context.Context, r, members client.Reader, p placementv1.PlacementObject, master string) (override.ByCluster, error) {
 	index, ok := placement.ResourceSnapshotIndex(p.GetName(), master)
 	if !ok {
 		return override.AppliedTo, nil
 	}
-	matching, err := c.Overrides.Match(ctx, r, p, index)
+	matching, err := f.Match(ctx, r, p, index)
 	if err != nil {
-		return nil, fmt.Errorf("find the overrides of %s %s: %w", c.Kinds.Placement, client.ObjectKeyFromObject(p), err)
+		return nil, fmt.Errorf("find the overrides of %s %s: %w", f.Kinds.Placement, client.ObjectKeyFromObject(p), err)
 	}
 	if matching.Empty() {
-		return func(placementv1.BindingObject) override.Applied { return override.Applied{} }, nil
+		return matching.ByCluster(nil), nil
 	}
-	var members clusterv1.MemberClusterList
-	if err := c.Client.List(ctx, &members, listing.Shared); err != nil {
+	var list clusterv1.MemberClusterList
+	if err := members.List(ctx, &list, listing.Shared); err != nil {
 		return nil, fmt.Errorf("list member clusters: %w", err)
 	}
-	labels := make(map[string]map[string]string, len(members.Items))
-	for i := range members.Items {
-		labels[members.Items[i].Name] = members.Items[i].Labels
+	labels := make(map[string]map[string]string, len(list.Items))
+	for i := range list.Items {
+		labels[list.Items[i].Name] = list.Items[i].Labels
 	}
-	return func(b placementv1.BindingObject) override.Applied {
-		if l, known := labels[b.BindingSpec().TargetCluster]; known {
-			return matching.For(l)
-		}
-		return override.AppliedTo(b) // of a cluster that is no member any more nothing is known, so nothing changes
-	}, nil
+	return matching.ByCluster(labels), nil
+}
+
+// WatchFor makes a controller of placements look again at those whose overrides may have come to be others: when there is
+// another snapshot of an override, and when the labels of a cluster change.
+func WatchFor(b *builder.Builder, c client.Reader, kinds *placement.Kinds) *builder.Builder {
+	changed := builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	return b.
+		Watches(&placementv1.ClusterResourceOverrideSnapshot{}, toPlacements(c, kinds), changed).
+		Watches(&placementv1.ResourceOverrideSnapshot{}, toPlacements(c, kinds), changed).
+		Watches(&clusterv1.MemberCluster{}, toPlacementsOn(c, kinds), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 }
 
 // toPlacements maps an override snapshot to the placements that the override is for.
-func (c *Controller) toPlacements() handler.EventHandler {
+func toPlacements(c client.Reader, kinds *placement.Kinds) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
 		s, ok := o.(placementv1.OverrideSnapshotObject)
 		if !ok {
 			return nil
 		}
-		placements, err := listing.Placements(ctx, c.Client, c.Kinds, listing.Shared)
+		placements, err := listing.Placements(ctx, c, kinds, listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the placements of an override", "snapshot", o.GetName())
 			return nil
@@ -70,9 +75,9 @@ func (c *Controller) toPlacements() handler.EventHandler {
 }
 
 // toPlacementsOn maps a member to the placements that have a binding to it.
-func (c *Controller) toPlacementsOn() handler.EventHandler {
+func toPlacementsOn(c client.Reader, kinds *placement.Kinds) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		bindings, err := listing.AllBindings(ctx, c.Client, c.Kinds, listing.Shared)
+		bindings, err := listing.AllBindings(ctx, c, kinds, listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the placements on a cluster", "cluster", o.GetName())
 			return nil
@@ -85,9 +90,4 @@ func (c *Controller) toPlacementsOn() handler.EventHandler {
 		}
 		return all
 	})
-}
-
-// whenLabelsChange lets pass changes of labels alone: overrides go by them.
-func whenLabelsChange() builder.Predicates {
-	return builder.WithPredicates(predicate.LabelChangedPredicate{})
 }
