@@ -242,10 +242,12 @@ func (h *bindingHistory) see(b *placementv1.ClusterResourceBinding) {
 	h.most = max(h.most, count)
 }
 
+// availableNow tells whether a binding's cluster is done with what it has. That a member was cut off after it was done changes
+// nothing about that.
 func availableNow(b *placementv1.ClusterResourceBinding) bool {
 	for _, c := range b.Status.Conditions {
 		if c.Type == placementv1.ConditionAvailable {
-			return c.Status == metav1.ConditionTrue && c.ObservedGeneration == b.Generation
+			return c.Status != metav1.ConditionFalse && c.ObservedGeneration == b.Generation
 		}
 	}
 	return false
