@@ -11,6 +11,9 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -131,4 +134,46 @@ func TestPastWhatFails(t *testing.T) {
 		t.Errorf("the run does not say who cancelled it, and why: %+v", c)
 	}
 	mend()
+}
+
+// TestHubIsGuarded has somebody with all rights, but not an administrator of the fleet, change what is the hub's, and run a
+// Pod on the hub.
+func TestHubIsGuarded(t *testing.T) {
+	hub := clientFor(t, fleet, "hub")
+	const name = "guarded"
+	placeWeb(t, hub, name)
+	create(t, hub, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "e2e-anna"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "anna"}}})
+	anna := as(t, "anna")
+	work := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-member-member1", Name: name + "-work"}}
+	framework.Await(t, hub, work, "exists", func(*placementv1.Work) bool { return true })
+	bindings := &placementv1.ClusterResourceBindingList{}
+	if err := hub.List(t.Context(), bindings, client.MatchingLabels{placementv1.LabelParentPlacement: name}); err != nil || len(bindings.Items) != 3 {
+		t.Fatalf("list the placement's bindings: %v, %d of them", err, len(bindings.Items))
+	}
+	binding := &bindings.Items[0]
+	snapshot := &placementv1.ClusterResourceSnapshot{ObjectMeta: metav1.ObjectMeta{Name: name + "-0-snapshot"}}
+	mark := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"by":"anna"}}}`))
+	for what, err := range map[string]error{
+		"change a Work":             anna.Patch(t.Context(), work, mark),
+		"change a binding":          anna.Patch(t.Context(), binding, mark),
+		"change a snapshot":         anna.Patch(t.Context(), snapshot, mark),
+		"change a member namespace": anna.Patch(t.Context(), namespace("fleet-member-member1"), mark),
+		"make a member namespace":   anna.Create(t.Context(), namespace("fleet-member-anna")),
+		"delete a Work":             anna.Delete(t.Context(), work),
+		"delete a binding":          anna.Delete(t.Context(), binding),
+		"delete policy snapshots":   anna.DeleteAllOf(t.Context(), &placementv1.ClusterSchedulingPolicySnapshot{}),
+		"delete all snapshots":      anna.DeleteAllOf(t.Context(), &placementv1.ClusterResourceSnapshot{}),
+		"delete a member namespace": anna.Delete(t.Context(), namespace("fleet-member-member1")),
+	} {
+		verb, _, _ := strings.Cut(what, " ")
+		if !apierrors.IsForbidden(err) || (!strings.Contains(err.Error(), "only the hub may "+verb) && !strings.Contains(err.Error(), "deleting binding")) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := hub.Patch(t.Context(), work, mark, client.DryRunAll); err != nil {
+		t.Errorf("an administrator changes a Work: %v", err)
+	}
+	checkHubWorkloads(t, hub, name)
 }
