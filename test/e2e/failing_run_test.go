@@ -168,7 +168,7 @@ func TestPastWhatFailsNamespaced(t *testing.T) {
 	}
 	second := create(t, hub, namespacedRun(ns, "second", name, "calm", ""))
 	stuck(second)
-	if out, code := amc(t, "run", "skip", second.Name, "member2"); code != 1 || !strings.Contains(out, "not found") {
+	if out, code := amc(t, "run", "skip", second.Name, "member2"); code != 1 || !strings.Contains(out, "with -n NAMESPACE a StagedUpdateRun is meant") {
 		t.Errorf("skipping without the run's namespace: exit code %d\n%s", code, out)
 	}
 	mustAmc(t, "run", "skip", second.Name, "member2", "-n", ns, "--reason", "later")
