@@ -65,11 +65,11 @@ func (c *Controller) remove(ctx context.Context, o observed, t render.Target, wo
 	return c.report(ctx, b, removalStatus(o))
 }
 
-// isMeant tells whether a binding was deleted so that what was placed is removed. The hub deletes bindings for two reasons
-// alone: their cluster is not chosen any more, which their state says, or their placement is deleted. Of a cluster that is no
-// member any more nothing is removed in any case.
+// isMeant tells whether a binding was deleted so that what was placed is removed. The hub deletes bindings for three reasons
+// alone: their cluster is not chosen any more, which their state says, an eviction took them off it, which their mark says, or
+// their placement is deleted. Of a cluster that is no member any more nothing is removed in any case.
 func (c *Controller) isMeant(ctx context.Context, b placementv1.BindingObject, t render.Target) (bool, error) {
-	if b.BindingSpec().State == placementv1.BindingStateUnscheduled {
+	if b.BindingSpec().State == placementv1.BindingStateUnscheduled || b.GetAnnotations()[placementv1.AnnotationEvictedBy] != "" {
 		return true, nil
 	}
 	// The cache is enough to know that a placement is being deleted, which is not undone. That it is not is asked live.
