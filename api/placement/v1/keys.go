@@ -111,6 +111,9 @@ const (
 	// AnnotationEvictedBy is, on a binding, the UID of the eviction by which the hub deletes it: set before it is deleted, so
 	// that the deletion is known to be meant and what was placed is removed.
 	AnnotationEvictedBy = "fleetwright.io/evicted-by"
+	// RemovalAbandons is AnnotationRemovalConfirmed's value on a Work that the hub deletes on purpose and whose objects are to
+	// stay: the agent takes the owner off them. An agent that does not know it removes nothing either.
+	RemovalAbandons = "abandon"
 	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
 	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
 	AnnotationOverrideLabels = "fleetwright.io/override-labels"
