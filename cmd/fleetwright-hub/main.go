@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetwright/fleetwright/internal/hub/setup"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	_ "sigs.k8s.io/controller-runtime/pkg/client/config" // the flag --kubeconfig
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -25,7 +26,9 @@ func main() {
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	logger := zap.New(zap.UseFlagOptions(&logging))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client")) // what client-go and the leader election say, in the same form
 
 	if err := run(options); err != nil {
 		fmt.Fprintln(os.Stderr, "fleetwright-hub:", err)

@@ -1,12 +1,14 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -86,7 +88,8 @@ type Changes struct {
 }
 
 // Bind compares decisions with bindings, which are not changed. A binding of an earlier placement of the same name is
-// never adopted, nor is one that is being deleted: the cluster waits until it is gone.
+// never adopted, nor is one that is being deleted: the cluster waits until it is gone, and as long as it does, the one that it
+// is to replace is not given up.
 func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObject, newBinding func() placementv1.BindingObject) Changes {
 	var changes Changes
 	kept := o.standing(bindings)
@@ -106,9 +109,14 @@ func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObj
 			changes.update(b, func(c placementv1.BindingObject) { o.choose(c, fleet.Cluster(decision.ClusterName), decision) })
 		}
 	}
+	replaced := o.notReplacedYet(fleet, &result, chosen, kept, len(changes.Waiting))
 	for _, b := range bindings {
 		cluster := b.BindingSpec().TargetCluster
 		if !o.owns(b) || !b.GetDeletionTimestamp().IsZero() || (chosen.Has(cluster) && kept[cluster] == b) {
+			continue
+		}
+		if replaced.Has(cluster) && kept[cluster] == b {
+			changes.Waiting = append(changes.Waiting, fmt.Sprintf("cluster %q keeps what it has until then", cluster))
 			continue
 		}
 		if b.BindingSpec().State == placementv1.BindingStateUnscheduled && fleet.Cluster(cluster) == nil {
@@ -122,6 +130,30 @@ func Bind(o Owner, fleet Fleet, result Result, bindings []placementv1.BindingObj
 		changes.update(b, func(c placementv1.BindingObject) { o.mark(c); unchoose(c, reason) })
 	}
 	return changes
+}
+
+// notReplacedYet are clusters that are not chosen any more, and that keep what they have while so many of those that are chosen
+// cannot be given a binding: where a policy asks for a number of clusters, giving up the old ones first would leave the placement
+// with fewer, and whoever keeps to a budget could not know. Those that are available come first.
+func (o *Owner) notReplacedYet(fleet Fleet, result *Result, chosen sets.Set[string], standing map[string]placementv1.BindingObject, missing int) sets.Set[string] {
+	if missing == 0 || result.wanted < 0 {
+		return nil
+	}
+	var names []string
+	for cluster, b := range standing {
+		c := fleet.Cluster(cluster)
+		if o.owns(b) && b.GetDeletionTimestamp().IsZero() && !chosen.Has(cluster) && c != nil && !c.Leaving && b.BindingSpec().State == placementv1.BindingStateBound {
+			names = append(names, cluster)
+		}
+	}
+	available := func(cluster string) int {
+		if meta.IsStatusConditionTrue(standing[cluster].BindingStatus().Conditions, placementv1.ConditionAvailable) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(available(a)-available(b), cmp.Compare(a, b)) })
+	return sets.New(names[:min(missing, len(names))]...)
 }
 
 // update adds a changed copy of b, if the change makes a difference.

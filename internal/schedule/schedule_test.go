@@ -351,6 +351,63 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// TestReplaced: a cluster that is replaced by one whose binding is still being deleted keeps what it has until that has one.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	fleet := NewFleet([]Cluster{{Name: "a", UID: "uid-a"}, {Name: "b", UID: "uid-b"}, {Name: "c", UID: "uid-c"}})
+	available := func(b *placementv1.ClusterResourceBinding) {
+		b.Status.Conditions = []metav1.Condition{{Type: placementv1.ConditionAvailable, Status: metav1.ConditionTrue}}
+	}
+	deleted := existing("b", placementv1.BindingStateUnscheduled, func(b *placementv1.ClusterResourceBinding) { b.DeletionTimestamp = &noon })
+	request := Request{Policy: &placementv1.PlacementPolicy{PlacementType: placementv1.PickFixedPlacementType, ClusterNames: []string{"b"}}}
+	tests := map[string]struct {
+		bindings       []placementv1.BindingObject
+		create, giveUp []string
+		waiting        []string
+	}{
+		"while it is being deleted": {
+			bindings: []placementv1.BindingObject{existing("a", placementv1.BindingStateBound, nil), deleted},
+			waiting:  []string{`binding "` + deleted.GetName() + `" is still being deleted`, `cluster "a" keeps what it has until then`},
+		},
+		"one for one, and one that is available": {
+			bindings: []placementv1.BindingObject{existing("a", placementv1.BindingStateBound, nil), deleted, existing("c", placementv1.BindingStateBound, available)},
+			giveUp:   []string{"a"},
+			waiting:  []string{`binding "` + deleted.GetName() + `" is still being deleted`, `cluster "c" keeps what it has until then`},
+		},
+		"one that has nothing to keep": {
+			bindings: []placementv1.BindingObject{existing("a", placementv1.BindingStateScheduled, nil), deleted},
+			giveUp:   []string{"a"},
+			waiting:  []string{`binding "` + deleted.GetName() + `" is still being deleted`},
+		},
+		"when it is gone": {
+			bindings: []placementv1.BindingObject{existing("a", placementv1.BindingStateBound, nil)},
+			create:   []string{"b"}, giveUp: []string{"a"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request
+			r.Holders = owner.Holders(fleet, tc.bindings)
+			result, err := Decide(r, fleet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes := Bind(owner, fleet, result, tc.bindings, newBinding)
+			names := func(bindings []placementv1.BindingObject) (clusters []string) {
+				for _, b := range bindings {
+					clusters = append(clusters, b.BindingSpec().TargetCluster)
+				}
+				return clusters
+			}
+			got := [][]string{names(changes.Create), names(changes.Update), changes.Waiting}
+			if diff := cmp.Diff([][]string{tc.create, tc.giveUp, tc.waiting}, got); diff != "" {
+				t.Errorf("created, given up, waiting for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func deepCopies(bindings []placementv1.BindingObject) []placementv1.BindingObject {
 	var copies []placementv1.BindingObject
 	for _, b := range bindings {

@@ -108,6 +108,9 @@ const (
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
 	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
+	// AnnotationEvictedBy is, on a binding, the UID of the eviction by which the hub deletes it: set before it is deleted, so
+	// that the deletion is known to be meant and what was placed is removed.
+	AnnotationEvictedBy = "fleetwright.io/evicted-by"
 	// RemovalAbandons is AnnotationRemovalConfirmed's value on a Work that the hub deletes on purpose and whose objects are to
 	// stay: the agent takes the owner off them. An agent that does not know it removes nothing either.
 	RemovalAbandons = "abandon"

@@ -50,18 +50,28 @@ func TestPlacementPolicy(t *testing.T) {
 		fixes = "placement type is immutable"
 	)
 	names := func(n int) string {
-		return "placementType: PickFixed, clusterNames: [" + strings.TrimSuffix(strings.Repeat("a, ", n), ", ") + "]"
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf("c%d", i))
+		}
+		return "placementType: PickFixed, clusterNames: [" + strings.Join(names, ", ") + "]"
 	}
 	apitest.Run(t, hub, inEveryVersion(map[string]apitest.Case{
-		"PickFixed":                           {Create: withPolicy("placementType: PickFixed, clusterNames: [a, b]")},
-		"PickFixed, none":                     {Create: withPolicy("placementType: PickFixed, clusterNames: []")},
-		"PickFixed, no names":                 {Create: withPolicy("placementType: PickFixed")},
-		"PickFixed, 100 names":                {Create: withPolicy(names(100))},
-		"PickFixed, 101 names":                {Create: withPolicy(names(101)), Refused: "must have at most 100 items"},
-		"PickFixed with a number":             {Create: withPolicy("placementType: PickFixed, numberOfClusters: 1"), Refused: fixed},
-		"PickFixed with an affinity":          {Create: withPolicy("placementType: PickFixed, affinity: {}"), Refused: fixed},
-		"PickFixed with tolerations":          {Create: withPolicy("placementType: PickFixed, tolerations: [{key: a, operator: Exists}]"), Refused: fixed},
-		"PickFixed with a spread":             {Create: withPolicy("placementType: PickFixed, topologySpreadConstraints: [{topologyKey: region}]"), Refused: fixed},
+		"PickFixed":                  {Create: withPolicy("placementType: PickFixed, clusterNames: [a, b]")},
+		"PickFixed, none":            {Create: withPolicy("placementType: PickFixed, clusterNames: []")},
+		"PickFixed, no names":        {Create: withPolicy("placementType: PickFixed")},
+		"PickFixed, 100 names":       {Create: withPolicy(names(100))},
+		"PickFixed, 101 names":       {Create: withPolicy(names(101)), Refused: "must have at most 100 items"},
+		"PickFixed with a number":    {Create: withPolicy("placementType: PickFixed, numberOfClusters: 1"), Refused: fixed},
+		"PickFixed with an affinity": {Create: withPolicy("placementType: PickFixed, affinity: {}"), Refused: fixed},
+		"PickFixed with tolerations": {Create: withPolicy("placementType: PickFixed, tolerations: [{key: a, operator: Exists}]"), Refused: fixed},
+		"PickFixed with a spread":    {Create: withPolicy("placementType: PickFixed, topologySpreadConstraints: [{topologyKey: region}]"), Refused: fixed},
+		"PickFixed, one twice":       {Create: withPolicy("placementType: PickFixed, clusterNames: [a, b, a]"), Refused: "clusterNames must name each cluster once"},
+		"PickAll with a preference": {
+			Create:  withPolicy("affinity: {clusterAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}]}}"),
+			Refused: "preferredDuringSchedulingIgnoredDuringExecution cannot be set when placementType is PickAll",
+		},
+		"PickAll with no preferences":         {Create: withPolicy("affinity: {clusterAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}")},
 		"PickAll with names":                  {Create: withPolicy("placementType: PickAll, clusterNames: [a]"), Refused: every},
 		"PickAll with a number":               {Create: withPolicy("numberOfClusters: 0"), Refused: every},
 		"PickAll with a spread":               {Create: withPolicy("topologySpreadConstraints: [{topologyKey: region}]"), Refused: every},

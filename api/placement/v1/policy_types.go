@@ -24,8 +24,9 @@ type PlacementPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="placement type is immutable"
 	PlacementType PlacementType `json:"placementType,omitempty"`
 
-	// clusterNames are the clusters to choose; for PickFixed alone, 100 at the most. An empty list chooses none.
+	// clusterNames are the clusters to choose; for PickFixed alone, 100 at the most, each once. An empty list chooses none.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(n, self.exists_one(m, m == n))",message="clusterNames must name each cluster once"
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic

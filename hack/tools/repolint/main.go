@@ -1,5 +1,6 @@
 // Command repolint checks what no general linter knows of this repository: in which direction its packages import each
-// other, that packages which decide do no I/O and read no clock, and how long files may be. `make lint` calls it.
+// other, that packages which decide do no I/O and read no clock, how long files may be, and that users find every condition
+// reason explained. `make lint` calls it.
 package main
 
 import (
@@ -66,6 +67,11 @@ func check(ctx context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the Go files: %w", err)
 	}
+	reasons, err := checkReasons(root)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, reasons...)
 	slices.Sort(problems)
 	return problems, nil
 }

@@ -92,3 +92,12 @@ func TestFiles(t *testing.T) {
 		})
 	}
 }
+
+func TestReasons(t *testing.T) {
+	const file = "package v1\n\nconst (\n\tReasonTold = \"Told\"\n\tReasonSecret = \"Secret\"\n\tConditionJoined = \"Joined\"\n)\n"
+	got, err := unexplained("api/x/v1/conditions.go", []byte(file), "| Told | ToldSecretly |")
+	want := []string{"api/x/v1/conditions.go:5: no page in docs says what reason Secret means; docs/status.md is the place"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, error %v; want %q", got, err, want)
+	}
+}

@@ -5,6 +5,7 @@ package eviction
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -84,13 +85,15 @@ func (c *Controller) step(ctx context.Context, e *placementv1.ClusterResourcePla
 		return err
 	}
 	outcome := eviction.Decide(in)
+	for _, b := range in.Bindings {
+		if err := c.mark(ctx, e, b, b == outcome.Delete); err != nil {
+			return err
+		}
+	}
 	if b := outcome.Delete; b != nil {
 		log.FromContext(ctx).Info("Evicting", "placement", key.Name, "cluster", e.Spec.ClusterName, "binding", b.GetName(), "reason", outcome.Condition.Message)
-		c.Takings.Deleted.Add(b.GetUID(), c.Clock.Now())
-		err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
-		if err != nil {
-			c.Takings.Deleted.Remove(b.GetUID())
-			return fmt.Errorf("delete binding %s, which eviction %s asks for: %w", b.GetName(), e.Name, err)
+		if err := c.delete(ctx, e, b); err != nil {
+			return err
 		}
 	}
 	condition := outcome.Condition
@@ -102,6 +105,42 @@ func (c *Controller) step(ctx context.Context, e *placementv1.ClusterResourcePla
 	c.tracker.Wrote(e)
 	c.tell(e, in.Placement, outcome)
 	c.measure(outcome)
+	return nil
+}
+
+// mark has a binding say that the eviction deletes it. A mark that a hub left which crashed before it deleted is taken off,
+// where the eviction is not executed any more.
+func (c *Controller) mark(ctx context.Context, e *placementv1.ClusterResourcePlacementEviction, b placementv1.BindingObject, evicted bool) error {
+	before, ok := b.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy binding %s: a %T is no object", b.GetName(), b)
+	}
+	annotations := maps.Clone(b.GetAnnotations())
+	switch is := annotations[placementv1.AnnotationEvictedBy] == string(e.UID); {
+	case is == evicted || !b.GetDeletionTimestamp().IsZero():
+		return nil
+	case annotations == nil:
+		annotations = map[string]string{placementv1.AnnotationEvictedBy: string(e.UID)}
+	case evicted:
+		annotations[placementv1.AnnotationEvictedBy] = string(e.UID)
+	default:
+		delete(annotations, placementv1.AnnotationEvictedBy)
+	}
+	b.SetAnnotations(annotations)
+	if err := c.Client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("mark binding %s for eviction %s: %w", b.GetName(), e.Name, err)
+	}
+	return nil
+}
+
+// delete deletes a binding as it was when it was decided on.
+func (c *Controller) delete(ctx context.Context, e *placementv1.ClusterResourcePlacementEviction, b placementv1.BindingObject) error {
+	c.Takings.Deleted.Add(b.GetUID(), c.Clock.Now())
+	err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
+	if err != nil {
+		c.Takings.Deleted.Remove(b.GetUID())
+		return fmt.Errorf("delete binding %s, which eviction %s asks for: %w", b.GetName(), e.Name, err)
+	}
 	return nil
 }
 

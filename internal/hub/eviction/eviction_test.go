@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -64,6 +65,13 @@ func (f *fixture) placed(cluster string) *placementv1.ClusterResourceBinding {
 	return b
 }
 
+func (f *fixture) read(b *placementv1.ClusterResourceBinding) {
+	f.t.Helper()
+	if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+		f.t.Fatalf("read binding %s: %v", b.Name, err)
+	}
+}
+
 func (f *fixture) evict(cluster string) *placementv1.ClusterResourcePlacementEviction {
 	f.t.Helper()
 	e := &placementv1.ClusterResourcePlacementEviction{ObjectMeta: metav1.ObjectMeta{GenerateName: f.Name + "-"}}
@@ -92,8 +100,9 @@ func TestBudgetHolds(t *testing.T) {
 	f.Make(budget)
 	t.Cleanup(func() { f.Erase(budget) })
 	var evictions []*placementv1.ClusterResourcePlacementEviction
+	var bindings []*placementv1.ClusterResourceBinding
 	for _, cluster := range []string{"a", "b", "c"} {
-		f.placed(cluster)
+		bindings = append(bindings, f.placed(cluster))
 	}
 	for _, cluster := range []string{"a", "b", "c"} {
 		evictions = append(evictions, f.evict(cluster))
@@ -111,6 +120,12 @@ func TestBudgetHolds(t *testing.T) {
 	if executed != 1 {
 		t.Errorf("%d evictions were executed, want 1", executed)
 	}
+	for _, b := range bindings {
+		f.read(b)
+		if gone, marked := !b.DeletionTimestamp.IsZero(), b.Annotations[placementv1.AnnotationEvictedBy] != ""; gone != marked {
+			t.Errorf("binding %s is being deleted: %v, and says that an eviction does it: %v", b.Name, gone, marked)
+		}
+	}
 	// A budget that is lifted does not make one that was blocked come back.
 	f.Change(budget, `{"spec":{"minAvailable":0}}`)
 	f.outcome(f.evict("nowhere"))
@@ -119,6 +134,26 @@ func TestBudgetHolds(t *testing.T) {
 		if f.outcome(e); e.ResourceVersion != before {
 			t.Errorf("eviction %s, which was dealt with, was written again", e.Name)
 		}
+	}
+}
+
+// A hub that crashed between the mark and the deletion leaves a mark. Where the eviction is blocked by now it is taken off: else
+// a deletion by accident would be taken for one that is meant.
+func TestMarkIsTakenOff(t *testing.T) {
+	f := newFixture(t)
+	b := f.placed("a")
+	budget := &placementv1.ClusterResourcePlacementDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
+	budget.Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
+	f.Make(budget)
+	t.Cleanup(func() { f.Erase(budget) })
+	unlock := f.takings.Lock(placement.Key{Name: f.Name})
+	e := f.evict("a")
+	f.Change(b, `{"metadata":{"annotations":{"fleetwright.io/evicted-by":"`+string(e.UID)+`"}}}`)
+	unlock()
+	f.outcome(e)
+	f.read(b)
+	if by := b.Annotations[placementv1.AnnotationEvictedBy]; by != "" || !b.DeletionTimestamp.IsZero() {
+		t.Errorf("the binding, whose eviction was blocked, is marked as evicted by %q, deleted at %v", by, b.DeletionTimestamp)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -394,6 +395,41 @@ func TestDeletion(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	if len(policies)+len(bindings)+len(f.snapshots("del")) > 0 {
 		t.Errorf("left behind: %d policy snapshots, %d bindings, %v", len(policies), len(bindings), f.snapshots("del"))
+	}
+}
+
+// TestOrphanedWork: what was placed by way of a binding that somebody deleted is removed with its placement all the same.
+func TestOrphanedWork(t *testing.T) {
+	f := newFleet(t, "lost1")
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: lost}}`)
+	f.place("lost", rolling, namespaceSelector("lost"))
+	f.Eventually(f.condition("lost", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	// Nobody empties namespaces here, so this one stays.
+	f.Expect(client.IgnoreAlreadyExists(f.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.MemberNamespace("lost1")}}))).To(Succeed())
+	work := func(name string, uid types.UID) *placementv1.Work {
+		w := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{
+			Namespace: placement.MemberNamespace("lost1"), Name: name, Annotations: map[string]string{placementv1.AnnotationPlacementUID: string(uid)},
+			Labels: map[string]string{placementv1.LabelParentPlacement: "lost", placementv1.LabelParentBinding: name},
+		}}
+		f.create(w)
+		return w
+	}
+	orphan := work("lost-orphan", f.placement("lost").UID)
+	work("lost-before", "another-placement-of-that-name")
+	f.set(func() { f.away["lost1"] = true })
+	f.Expect(f.Delete(t.Context(), f.placement("lost"))).To(Succeed())
+	f.set(func() { delete(f.away, "lost1") })
+	b := &placementv1.ClusterResourceBinding{}
+	f.Eventually(func() error { return f.Get(t.Context(), client.ObjectKey{Name: "lost-orphan"}, b) }).WithTimeout(patience).Should(Succeed())
+	if b.Spec.TargetCluster != "lost1" || b.Spec.State != placementv1.BindingStateUnscheduled || b.Annotations[placementv1.AnnotationPlacementUID] != string(f.placement("lost").UID) {
+		t.Errorf("the binding for the Work is %+v", b.Spec)
+	}
+	f.Expect(f.Delete(t.Context(), orphan)).To(Succeed()) // as the controller of Works does
+	f.Eventually(func() error {
+		return f.Get(t.Context(), client.ObjectKey{Name: "lost"}, &placementv1.ClusterResourcePlacement{})
+	}).WithTimeout(patience).Should(Satisfy(apierrors.IsNotFound))
+	if err := f.Get(t.Context(), client.ObjectKey{Name: "lost-before"}, &placementv1.ClusterResourceBinding{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a binding is made for the Work of another placement: %v", err)
 	}
 }
 

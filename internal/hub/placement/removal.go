@@ -33,6 +33,11 @@ func (c *Controller) remove(ctx context.Context, key model.Key, p placementv1.Pl
 	if err != nil {
 		return 0, err
 	}
+	if len(bindings) == 0 {
+		if bindings, err = c.bindOrphans(ctx, key, p); err != nil {
+			return 0, err
+		}
+	}
 	if len(bindings) > 0 {
 		return c.reportRemoval(ctx, key, p, bindings, m)
 	}

@@ -33,13 +33,14 @@ func (c *Controller) carryOut(ctx context.Context, r engine.Result, p *pace) (wa
 	return c.writeStatus(ctx, r, p)
 }
 
-// moveBindings writes and deletes bindings, several at once, each on the very version it was decided on.
+// moveBindings writes and deletes bindings, several at once, each on the very version it was decided on. One that fails does
+// not cut the others off: a write that was cut off may have been made all the same, and nobody would know.
 func (c *Controller) moveBindings(ctx context.Context, r engine.Result) error {
-	group, groupCtx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(writers)
 	for _, b := range r.Start {
 		group.Go(func() error {
-			if err := goneIfNotFound(c.Client.Update(groupCtx, b)); err != nil {
+			if err := goneIfNotFound(c.Client.Update(ctx, b)); err != nil {
 				return fmt.Errorf("start cluster %s for update run %s: %w", b.BindingSpec().TargetCluster, r.Run.GetName(), err)
 			}
 			c.Tracker.Wrote(b)
@@ -48,7 +49,7 @@ func (c *Controller) moveBindings(ctx context.Context, r engine.Result) error {
 	}
 	for _, b := range r.Delete {
 		group.Go(func() error {
-			err := c.Client.Delete(groupCtx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
+			err := c.Client.Delete(ctx, b, client.Preconditions{UID: ptr.To(b.GetUID()), ResourceVersion: ptr.To(b.GetResourceVersion())})
 			if err = goneIfNotFound(err); err != nil {
 				return fmt.Errorf("clear cluster %s for update run %s: %w", b.BindingSpec().TargetCluster, r.Run.GetName(), err)
 			}

@@ -101,9 +101,9 @@ func (c *Controller) planInput(ctx context.Context, r client.Reader, key placeme
 	return in, err
 }
 
-// snapshot finds the snapshot that a run names, or has one made of what the placement selects now.
+// snapshot finds the snapshot that a run is bound to, or has one made of what the placement selects now.
 func (c *Controller) snapshot(ctx context.Context, key placement.Key, run placementv1.UpdateRunObject, p placementv1.PlacementObject) (*engine.Snapshot, time.Duration, error) {
-	if index := run.UpdateRunSpec().ResourceSnapshotIndex; index != "" {
+	if index := engine.SnapshotIndex(run); index != "" {
 		s, err := c.find(ctx, key, p, index)
 		return s, 0, err
 	}

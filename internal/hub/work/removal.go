@@ -74,9 +74,10 @@ const (
 	toBeLeft    meant = placementv1.RemovalAbandons
 )
 
-// meaning tells what is meant by the deletion of a binding. The hub deletes bindings for two reasons alone: their cluster is
-// not chosen any more, which their state says, or their placement is deleted, of which the placement's deleteStrategy says
-// more. Of a cluster that is no member any more nothing is removed in any case.
+// meaning tells what is meant by the deletion of a binding. The hub deletes bindings for three reasons alone: their cluster is
+// not chosen any more, which their state says, an eviction took them off it, which their mark says, or their placement is
+// deleted, of which the placement's deleteStrategy says more. Of a cluster that is no member any more nothing is removed in any
+// case.
 func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t render.Target) (meant, error) {
 	// The cache is enough to know that a placement is being deleted, which is not undone, and what its strategy was then. That
 	// it is not is asked live.
@@ -84,7 +85,7 @@ func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t
 	if err != nil || isDeleted(p) {
 		return meantBy(p), err
 	}
-	if b.BindingSpec().State == placementv1.BindingStateUnscheduled {
+	if b.BindingSpec().State == placementv1.BindingStateUnscheduled || b.GetAnnotations()[placementv1.AnnotationEvictedBy] != "" {
 		return toBeRemoved, nil
 	}
 	if p, err = c.placement(ctx, c.APIReader, t); err != nil || p == nil || isDeleted(p) {

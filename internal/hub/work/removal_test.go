@@ -259,3 +259,17 @@ func TestBindingDeletedByAccident(t *testing.T) {
 	framework.AwaitGone(t, f, b)
 	f.tells(a, []string{f.Name + "-work", f.Name + "-0"}, nil)
 }
+
+// A binding that an eviction deletes though its placement wants it takes along what it placed.
+func TestEvicted(t *testing.T) {
+	f := newFixture(t)
+	p := f.Place(placementv1.RollingUpdateRolloutStrategyType)
+	t.Cleanup(func() { f.Erase(p) })
+	a := f.join("c")
+	f.snapshot(0, []string{"a"})
+	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
+	f.Change(b, `{"metadata":{"annotations":{"fleetwright.io/evicted-by":"an-eviction"}}}`)
+	f.delete(b)
+	framework.AwaitGone(t, f, b)
+	f.tells(a, []string{f.Name + "-work"}, nil)
+}

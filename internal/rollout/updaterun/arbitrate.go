@@ -51,7 +51,7 @@ func Finished(status *placementv1.UpdateRunStatus) bool {
 }
 
 // Unplanned returns the runs that need a plan before Decide can say what they do. A run that was planned while it was
-// parked is planned anew when it starts.
+// parked is planned anew when it starts, on the snapshot that it was planned with.
 func Unplanned(runs []placementv1.UpdateRunObject) []placementv1.UpdateRunObject {
 	return slices.DeleteFunc(slices.Clone(runs), func(run placementv1.UpdateRunObject) bool { return phaseOf(run) != phaseUnplanned })
 }

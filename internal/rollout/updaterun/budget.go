@@ -16,14 +16,15 @@ const (
 	// for what each stage gains: conditions, gates and counts, with the longest messages.
 	reservedBytes      = 4<<10 + reservedActionBytes
 	reservedStageBytes = 4 << 10
-	// reservedActionBytes is for the answers to what people ask about clusters.
-	reservedActionBytes = 24 << 10
+	// reservedActionBytes is for the answers to what people ask about clusters: 200 with the longest names, shortened.
+	reservedActionBytes = 200*len(`{"cluster":"","action":"Retry","time":"2006-01-02T15:04:05Z","result":"Accepted"},`) + 200*63
 	// reservedClockBytes is for the clock of the deadline of a cluster in flight.
 	reservedClockBytes = len(`,"heldSince":"2006-01-02T15:04:05Z","heldSeconds":1000000`)
 )
 
 // fit leaves out the conditions of clusters until the status has at most limit bytes: of those that are done first, the
-// earliest before the latest, and of those in flight last. A cluster's state then stands for them.
+// earliest before the latest, and of those in flight last. A cluster's state then stands for them. If that is not enough it
+// shortens the answers to what people asked, the earliest first: why and by whom is in the run's spec too.
 func fit(status *placementv1.UpdateRunStatus, limit int) {
 	type candidate struct {
 		row   *placementv1.ClusterUpdatingStatus
@@ -68,6 +69,15 @@ func fit(status *placementv1.UpdateRunStatus, limit int) {
 		}
 		c.row.State, c.row.Conditions = progressOf(c.row), nil
 		size -= c.bytes
+	}
+	for i := range status.ClusterActions {
+		if size <= limit {
+			return
+		}
+		a := &status.ClusterActions[i]
+		before := sizeOf(a)
+		a.Reason, a.Message, a.RequestedBy = "", "", ""
+		size -= before - sizeOf(a)
 	}
 }
 

@@ -206,6 +206,16 @@ func (in *PlanInput) owns(o metav1.Object) bool {
 	return o.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(in.Placement.GetUID())
 }
 
+// SnapshotIndex is the index of the resource snapshot that a run is bound to: the one it names, or else the one it was
+// initialised with. A run that somebody has looked through while it was parked rolls out what they saw. It is empty while
+// the run is free to take what the placement selects now.
+func SnapshotIndex(run placementv1.UpdateRunObject) string {
+	if index := run.UpdateRunSpec().ResourceSnapshotIndex; index != "" || !isTrue(run.UpdateRunStatus().Conditions, placementv1.ConditionInitialized) {
+		return index
+	}
+	return run.UpdateRunStatus().ResourceSnapshotIndexUsed
+}
+
 // withSnapshot completes the plan with the resource snapshot.
 func (in *PlanInput) withSnapshot(status placementv1.UpdateRunStatus) Plan {
 	if index := in.Run.UpdateRunSpec().ResourceSnapshotIndex; index != "" {

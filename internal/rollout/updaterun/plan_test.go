@@ -11,6 +11,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -418,6 +419,41 @@ func TestStatusBudget(t *testing.T) {
 	}
 }
 
+// TestAnswersShareTheBudget: what people asked for is shortened where the status has no room for all of it.
+func TestAnswersShareTheBudget(t *testing.T) {
+	t.Parallel()
+	status := &placementv1.UpdateRunStatus{}
+	for range 200 {
+		status.ClusterActions = append(status.ClusterActions, placementv1.ClusterActionStatus{
+			Cluster: strings.Repeat("c", 63), Action: placementv1.ClusterActionRetry, Result: placementv1.ClusterActionRefused, Time: metav1.NewTime(time.Unix(1, 0)),
+			Reason: strings.Repeat("\u00e9", 200), RequestedBy: strings.Repeat("u", 256), Message: strings.Repeat("m", 300),
+		})
+	}
+	limit := sizeOf(&placementv1.UpdateRunStatus{}) + reservedActionBytes
+	fit(status, limit)
+	if size := sizeOf(status); size > limit {
+		t.Errorf("200 answers take %d bytes, want %d at the most", size, limit)
+	}
+	fit(status, limit*2)
+	status.ClusterActions[199].Reason = "why"
+	fit(status, limit+100)
+	if first, last := status.ClusterActions[0], status.ClusterActions[199]; first.Cluster == "" || last.Reason != "why" {
+		t.Errorf("the first answer is %+v, the last %+v", first, last)
+	}
+}
+
+// TestClocksMayDiffer: a placement that an API server whose clock is ahead made is the one that the run was planned for.
+func TestClocksMayDiffer(t *testing.T) {
+	t.Parallel()
+	s := seedFleet(t)
+	s.placement.CreationTimestamp = metav1.NewTime(s.now.Add(time.Hour))
+	r := s.create("example-run", "example", "0", run)
+	s.settle()
+	if c := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionSucceeded); c != nil {
+		t.Errorf("the run has ended: %s", c.Message)
+	}
+}
+
 // TestPlanTooLarge refuses a plan that could not be stored.
 func TestPlanTooLarge(t *testing.T) {
 	t.Parallel()
@@ -443,6 +479,9 @@ func TestDamagedStatus(t *testing.T) {
 		"no index":          func(s *placementv1.UpdateRunStatus) { s.ResourceSnapshotIndexUsed = "" },
 		"fewer stages":      func(s *placementv1.UpdateRunStatus) { s.StagesStatus = s.StagesStatus[:1] },
 		"no tasks":          func(s *placementv1.UpdateRunStatus) { s.StagesStatus[0].AfterStageTaskStatus = nil },
+		"another task": func(s *placementv1.UpdateRunStatus) { // an Approval has no waitTime
+			s.StagesStatus[1].BeforeStageTaskStatus[0].Type = placementv1.StageTaskTypeTimedWait
+		},
 		"no wait time": func(s *placementv1.UpdateRunStatus) {
 			s.StagedUpdateStrategySnapshot.Stages[0].AfterStageTasks[0].WaitTime = nil
 		},

@@ -276,7 +276,7 @@ func (s *sim) plan(w *World, run placementv1.UpdateRunObject) Plan {
 		return plan
 	}
 	in.Snapshot = &Snapshot{Index: s.snapshots - 1}
-	if index := run.UpdateRunSpec().ResourceSnapshotIndex; index != "" {
+	if index := SnapshotIndex(run); index != "" {
 		in.Snapshot.Index, _ = strconv.Atoi(index)
 		if in.Snapshot.Index >= s.snapshots {
 			in.Snapshot.Refused = fmt.Sprintf("no resource snapshot with index %s", index)

@@ -88,16 +88,24 @@ func (w *World) step(run placementv1.UpdateRunObject) Result {
 func (s *step) placementGone() string {
 	p := s.w.Placement
 	what := fmt.Sprintf("%s %q", s.w.Kinds.Placement, s.w.Key.Name)
-	switch {
-	case p == nil:
+	if p == nil {
 		return what + " was deleted"
+	}
+	another := s.recorded.PlacementUID != p.GetUID()
+	if s.recorded.PlacementUID == "" { // what a hub started that recorded no UID; the clocks may differ, so it is the second best
+		another = p.GetCreationTimestamp().After(s.recorded.StartedTime.Time)
+	}
+	switch {
 	case !p.GetDeletionTimestamp().IsZero():
 		return what + " is being deleted"
-	case s.recorded.PlacementUID != "" && s.recorded.PlacementUID != p.GetUID(),
-		p.GetCreationTimestamp().After(s.recorded.StartedTime.Time): // what a hub started that recorded no UID
+	case another:
 		return what + " was deleted and made anew after this run had started"
 	}
 	return ""
+}
+
+func isOfTask(status placementv1.StageTaskStatus, task placementv1.StageTask) bool {
+	return status.Type == task.Type
 }
 
 // readPlan checks that the plan is still what was planned; statuses can be edited.
@@ -113,7 +121,8 @@ func (s *step) readPlan() error {
 	}
 	for i := range strategy.Stages {
 		stage := &s.status.StagesStatus[i]
-		if len(stage.BeforeStageTaskStatus) != len(strategy.Stages[i].BeforeStageTasks) || len(stage.AfterStageTaskStatus) != len(strategy.Stages[i].AfterStageTasks) {
+		if !slices.EqualFunc(stage.BeforeStageTaskStatus, strategy.Stages[i].BeforeStageTasks, isOfTask) ||
+			!slices.EqualFunc(stage.AfterStageTaskStatus, strategy.Stages[i].AfterStageTasks, isOfTask) {
 			return fmt.Errorf("the tasks of stage %q are not those of its strategy", stage.StageName)
 		}
 		if err := checkTasks(&strategy.Stages[i]); err != nil {
