@@ -44,6 +44,8 @@ func TestStrategies(t *testing.T) {
 		"tells what others added":             testFullDrift,
 		"server-side, conflicts":              testServerSideConflict,
 		"co-owners":                           testCoOwners,
+		"deleted while report-only":           testDeletedWhileReportOnly,
+		"an edited label":                     testEditedLabel,
 		"abandons":                            testAbandon,
 		"abandons only what is ours":          testAbandonOnlyWhatIsOurs,
 	} {
