@@ -106,19 +106,7 @@ func (c *comparison) any(path string, member, hub any, secret bool) {
 			return
 		}
 	}
-	inMember, inHub := show(member, secret), show(hub, secret)
-	if inMember == inHub && !secret { // a number, say, and its text, or an empty text and none
-		inMember, inHub = quoted(member, inMember), quoted(hub, inHub)
-	}
-	c.found = append(c.found, placementv1.PatchDetail{Path: path, ValueInMember: inMember, ValueInHub: inHub})
-}
-
-// quoted is a value that looks like another: text is put in quotes.
-func quoted(value any, shown string) string {
-	if text, ok := value.(string); ok && len(text) < maxValue {
-		return strconv.Quote(text)
-	}
-	return shown
+	c.found = append(c.found, placementv1.PatchDetail{Path: path, ValueInMember: show(member, secret), ValueInHub: show(hub, secret)})
 }
 
 func (c *comparison) maps(path string, member, hub map[string]any, secret bool) {

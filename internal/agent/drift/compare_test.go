@@ -39,13 +39,13 @@ func TestCompare(t *testing.T) {
 		"null for a value":        {member: `{spec: {a: x, b: null}}`, hub: `{spec: {a: null, b: z}}`, want: []detail{{"/spec/a", "x", ""}, {"/spec/b", "", "z"}}},
 		"what is empty is not nothing": {
 			member: `{spec: {a: {}, b: [], c: ""}}`, hub: `{spec: {d: {}, e: []}}`,
-			want: []detail{{"/spec/a", "{}", ""}, {"/spec/b", "[]", ""}, {"/spec/c", `""`, ""}, {"/spec/d", "", "{}"}, {"/spec/e", "", "[]"}},
+			want: []detail{{"/spec/a", "{}", ""}, {"/spec/b", "[]", ""}, {"/spec/c", "", ""}, {"/spec/d", "", "{}"}, {"/spec/e", "", "[]"}},
 		},
 
 		"one number, written twice": {member: `{spec: {a: 1, b: [2.0], c: 1e3}}`, hub: `{spec: {a: 1.0, b: [2], c: 1000}}`},
 		"two numbers":               {member: `{spec: {a: 1, b: 1.5}}`, hub: `{spec: {a: 2, b: 1.25}}`, want: []detail{{"/spec/a", "1", "2"}, {"/spec/b", "1.5", "1.25"}}},
-		"a number and its text":     {member: `{spec: {a: 1}}`, hub: `{spec: {a: "1"}}`, want: []detail{{"/spec/a", "1", `"1"`}}},
-		"a text and true":           {member: `{spec: {a: "true"}}`, hub: `{spec: {a: true}}`, want: []detail{{"/spec/a", `"true"`, "true"}}},
+		"a number and its text":     {member: `{spec: {a: 1}}`, hub: `{spec: {a: "1"}}`, want: []detail{{"/spec/a", "1", "1"}}},
+		"a text and true":           {member: `{spec: {a: "true"}}`, hub: `{spec: {a: true}}`, want: []detail{{"/spec/a", "true", "true"}}},
 
 		"a list":                 {member: `{spec: {l: [a, b, c]}}`, hub: `{spec: {l: [a, x, c]}}`, want: []detail{{"/spec/l/1", "b", "x"}}},
 		"a list with more":       {member: `{spec: {l: [a, b]}}`, hub: `{spec: {l: [a]}}`, want: []detail{{Path: "/spec/l/1", ValueInMember: "b"}}},

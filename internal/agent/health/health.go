@@ -59,16 +59,16 @@ var rules = map[schema.GroupKind]rule{
 	{Group: "apps", Kind: "Deployment"}:                               judge(deployment),
 	{Group: "apps", Kind: "StatefulSet"}:                              judge(statefulSet),
 	{Group: "apps", Kind: "DaemonSet"}:                                judge(daemonSet),
+	{Group: "apps", Kind: "ReplicaSet"}:                               judge(replicaSet),
+	{Group: "batch", Kind: "CronJob"}:                                 cronJob,
+	{Kind: "Pod"}:                                                     judge(pod),
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     judge(ingress),
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
 	{Kind: "Service"}:                                                 judge(service),
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: judge(definition),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    judge(disruptionBudget),
 	{Kind: "PersistentVolumeClaim"}:                                   judge(volumeClaim),
-	{Group: "batch", Kind: "Job"}:                                     checked[batchv1.Job](job),
-	{Group: "batch", Kind: "CronJob"}:                                 checked[batchv1.CronJob](byKstatus),
-	{Kind: "Pod"}:                                                     judge(pod),
-	{Group: "apps", Kind: "ReplicaSet"}:                               judge(replicaSet),
-	{Group: "networking.k8s.io", Kind: "Ingress"}:                     judge(ingress),
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
+	{Group: "batch", Kind: "Job"}:                                     job,
 }
 
 // atOnce are the kinds that are available as soon as they exist.
@@ -217,6 +217,9 @@ func volumeClaim(c *corev1.PersistentVolumeClaim) Verdict {
 
 // job is as kstatus has it, but for one that its author holds: there is nothing to wait for.
 func job(u *unstructured.Unstructured) (Verdict, error) {
+	if err := isA[batchv1.Job](u); err != nil {
+		return Verdict{}, err
+	}
 	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
 		v := notTrackable()
 		v.Message += ": the Job is suspended"

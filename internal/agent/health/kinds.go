@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,15 +15,18 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// checked is a rule for objects that are of the kind's own type. kstatus takes what it cannot read for what is not there, or
-// panics.
-func checked[T any](r rule) rule {
-	return func(u *unstructured.Unstructured) (Verdict, error) {
-		if _, err := judge(func(*T) Verdict { return Verdict{} })(u); err != nil {
-			return Verdict{}, err
-		}
-		return r(u)
+// isA tells whether an object is of the kind's own type. kstatus takes what it cannot read for what is not there, or panics.
+func isA[T any](u *unstructured.Unstructured) error {
+	_, err := judge(func(*T) Verdict { return Verdict{} })(u)
+	return err
+}
+
+// cronJob is available at once: what it starts are objects of their own.
+func cronJob(u *unstructured.Unstructured) (Verdict, error) {
+	if err := isA[batchv1.CronJob](u); err != nil {
+		return Verdict{}, err
 	}
+	return byKstatus(u)
 }
 
 // pod is available when it is ready, or has done its work. One that has ended without is not, whatever restarts it elsewhere.
