@@ -36,6 +36,7 @@ func TestStrategies(t *testing.T) {
 		"switches both ways":                  testSwitch,
 		"report-only prunes nothing":          testReportDiffPrunesNothing,
 		"report-only claims nothing":          testReportDiffClaimsNothing,
+		"report-only with fewer parts":        testReportDiffFewerParts,
 		"compares all of it":                  testFullComparison,
 		"never takes over":                    testTakeOverNever,
 		"takes over what does not differ":     testTakeOverIfNoDiff,
@@ -43,6 +44,8 @@ func TestStrategies(t *testing.T) {
 		"tells what others added":             testFullDrift,
 		"server-side, conflicts":              testServerSideConflict,
 		"co-owners":                           testCoOwners,
+		"deleted while report-only":           testDeletedWhileReportOnly,
+		"an edited label":                     testEditedLabel,
 		"abandons":                            testAbandon,
 		"abandons only what is ours":          testAbandonOnlyWhatIsOurs,
 	} {
@@ -245,6 +248,37 @@ func testReportDiffPrunesNothing(t *testing.T) {
 	framework.AwaitGone(t, a.member, b)
 	if got := a.live("noprune-a").Data["key"]; got != "2" {
 		t.Errorf("noprune-a is %q", got)
+	}
+}
+
+// A part that the hub's snapshot has no more, and that only reports, keeps all it has; once the placement applies again, that
+// goes over to the part that lists it now, in place, and the rest is removed.
+func testReportDiffFewerParts(t *testing.T) {
+	a := startAgent(t, "fewer")
+	first := a.create(a.work("fewer", "work", 2, settings("fewer-a", "1")))
+	second := a.create(a.work("fewer", "0", 2, settings("fewer-moves", "1"), settings("fewer-gone", "1")))
+	a.await(first, placementv1.ConditionAvailable, available)
+	a.await(second, placementv1.ConditionAvailable, available)
+	moves, gone := a.live("fewer-moves"), a.live("fewer-gone")
+	a.switchTo(first, reporting)
+	a.switchTo(second, reporting)
+	a.change(first, "1", settings("fewer-a", "1"), settings("fewer-moves", "1"))
+	if err := a.hub.Patch(t.Context(), first, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+placementv1.AnnotationWorkCount+`":"1"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	a.await(first, placementv1.ConditionDiffReported, compared)
+	a.await(second, placementv1.ConditionDiffReported, compared)
+	a.edit("fewer-gone", func(data map[string]string) { data["key"] = "drifted" })
+	a.awaitDiffs(second, 1, placementv1.PatchDetail{Path: "/data/key", ValueInMember: "drifted", ValueInHub: "1"})
+	awaitOwner(t, a, "fewer-moves", second.Name)
+
+	a.switchTo(first, applying)
+	a.remove(second, true, "True/ResourcesRemoved")
+	framework.AwaitGone(t, a.member, gone)
+	a.await(first, placementv1.ConditionAvailable, available)
+	awaitOwner(t, a, "fewer-moves", first.Name)
+	if got := a.live("fewer-moves").UID; got != moves.UID {
+		t.Errorf("it was made anew: %s, was %s", got, moves.UID)
 	}
 }
 

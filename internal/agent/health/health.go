@@ -7,9 +7,9 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,6 +59,11 @@ var rules = map[schema.GroupKind]rule{
 	{Group: "apps", Kind: "Deployment"}:                               judge(deployment),
 	{Group: "apps", Kind: "StatefulSet"}:                              judge(statefulSet),
 	{Group: "apps", Kind: "DaemonSet"}:                                judge(daemonSet),
+	{Group: "apps", Kind: "ReplicaSet"}:                               judge(replicaSet),
+	{Group: "batch", Kind: "CronJob"}:                                 cronJob,
+	{Kind: "Pod"}:                                                     judge(pod),
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     judge(ingress),
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           autoscaler,
 	{Kind: "Service"}:                                                 judge(service),
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: judge(definition),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    judge(disruptionBudget),
@@ -203,19 +208,6 @@ func service(s *corev1.Service) Verdict {
 	}
 }
 
-func definition(d *apiextensionsv1.CustomResourceDefinition) Verdict {
-	for _, want := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
-		met := false
-		for _, c := range d.Status.Conditions {
-			met = met || (c.Type == want && c.Status == apiextensionsv1.ConditionTrue)
-		}
-		if !met {
-			return notYet("its condition %s is not True", want)
-		}
-	}
-	return available()
-}
-
 func disruptionBudget(b *policyv1.PodDisruptionBudget) Verdict {
 	if b.Status.ObservedGeneration != b.Generation {
 		return notYet("its controller has not seen generation %d", b.Generation)
@@ -242,6 +234,9 @@ func volumeClaim(c *corev1.PersistentVolumeClaim) Verdict {
 
 // job is as kstatus has it, but for one that its author holds: there is nothing to wait for.
 func job(u *unstructured.Unstructured) (Verdict, error) {
+	if err := isA[batchv1.Job](u); err != nil {
+		return Verdict{}, err
+	}
 	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
 		v := notTrackable()
 		v.Message += ": the Job is suspended"
@@ -253,13 +248,17 @@ func job(u *unstructured.Unstructured) (Verdict, error) {
 // byKstatus judges kinds that have no rule. kstatus takes an object that says nothing of itself for a finished one; of that,
 // nothing can be told here.
 func byKstatus(u *unstructured.Unstructured) (Verdict, error) {
+	conditions, err := conditionsOf(u)
+	if err != nil {
+		return Verdict{}, err
+	}
 	result, err := status.Compute(u)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("compute its status: %w", err)
 	}
 	switch result.Status {
 	case status.CurrentStatus:
-		if !tells(u) {
+		if !tells(u, conditions) {
 			return notTrackable(), nil
 		}
 		return available(), nil
@@ -272,18 +271,14 @@ func byKstatus(u *unstructured.Unstructured) (Verdict, error) {
 
 // tells says whether kstatus has anything to go by: a rule for the kind, the generation that its controller has seen, or one
 // of the conditions that it knows.
-func tells(u *unstructured.Unstructured) bool {
+func tells(u *unstructured.Unstructured, conditions []status.BasicCondition) bool {
 	if status.GetLegacyConditionsFn(u) != nil {
 		return true
 	}
 	if _, has, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); has && err == nil {
 		return true
 	}
-	o, err := status.GetObjectWithConditions(u.Object)
-	if err != nil {
-		return false
-	}
-	for _, c := range o.Status.Conditions {
+	for _, c := range conditions {
 		switch c.Type {
 		case "Ready", string(status.ConditionReconciling), string(status.ConditionStalled):
 			return true

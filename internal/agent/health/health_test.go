@@ -96,7 +96,7 @@ func TestJudge(t *testing.T) {
 		"a CronJob": {`{apiVersion: batch/v1, kind: CronJob}`, yes, "Manifest is available"},
 		"a ReplicaSet that is not ready": {
 			`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 2, fullyLabeledReplicas: 2, availableReplicas: 1, readyReplicas: 1}}`,
-			notYet, "Manifest is not yet available: Available: 1/2"},
+			notYet, "Manifest is not yet available: 1 of 2 replicas are available"},
 		"a claim that is bound": {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, yes, "Manifest is available"},
 		"a claim that waits":    {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, unknown, ""},
 		"a claim that has lost": {`{apiVersion: v1, kind: PersistentVolumeClaim, spec: {volumeName: disk}, status: {phase: Lost}}`, failed, `The volume "disk" of the claim is lost`},

@@ -302,19 +302,3 @@ func explain(w *placementv1.Work, err error) (*problem, error) {
 		return nil, wrapped
 	}
 }
-
-// removeSurplus deletes the binding's Works that a snapshot of fewer parts does not need.
-func (c *Controller) removeSurplus(ctx context.Context, t render.Target, works map[string]*placementv1.Work, w *wish) error {
-	needed := map[string]bool{}
-	for _, wanted := range w.works {
-		needed[wanted.Name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(works)) {
-		if work := works[name]; !needed[name] && t.Belongs(work) {
-			if err := c.removeWork(ctx, t, work, toBeRemoved); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}

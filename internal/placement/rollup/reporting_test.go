@@ -5,6 +5,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement/rollup"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
@@ -42,5 +43,40 @@ func TestReportOnly(t *testing.T) {
 				t.Errorf("RolloutStarted is %+v, want %s", started, tc.want)
 			}
 		})
+	}
+}
+
+// TestReportOnlyOfWhoTookPart is entry 34 of the pain points: a cluster that was never part of a run has nothing placed, and is
+// not said to differ; of one that was, what somebody edited is listed with its path, the old value and the new one.
+func TestReportOnlyOfWhoTookPart(t *testing.T) {
+	report := &placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeReportDiff}
+	reported := []string{"on0", "RolloutStarted=True/RolloutStarted", "Overridden=True/NoOverrideSpecified", "WorkSynchronized=True/AllWorkSynced", "DiffReported=True/AllWorkHaveDiffReported"}
+	in := input(external)
+	in.Placement.PlacementSpec().Strategy.ApplyStrategy = report
+	edited, same := binding("a", reported...), binding("b", reported...)
+	edited.BindingStatus().DiffedPlacements = []placementv1.DiffedResourcePlacement{{
+		ResourceIdentifier: placementv1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: "web", Name: "settings"},
+		ObservedDiffs:      []placementv1.PatchDetail{{Path: "/metadata/labels/tier", ValueInMember: "gold", ValueInHub: "free"}},
+	}}
+	in.Bindings = []placementv1.BindingObject{edited, same, binding("new", "scheduled")}
+	for _, b := range in.Bindings[:2] {
+		b.BindingSpec().ApplyStrategy = report
+	}
+	status := rollup.Status(in)
+	got := map[string][]placementv1.PatchDetail{}
+	for _, row := range status.PlacementStatuses {
+		got[row.ClusterName] = nil
+		for _, d := range row.DiffedPlacements {
+			got[row.ClusterName] = append(got[row.ClusterName], d.ObservedDiffs...)
+		}
+		started := meta.FindStatusCondition(row.Conditions, placementv1.ConditionRolloutStarted)
+		if never := row.ClusterName == "new"; started == nil || (started.Reason == placementv1.ReasonRolloutControlledByExternalController) != never ||
+			(meta.FindStatusCondition(row.Conditions, placementv1.ConditionDiffReported) == nil) != never {
+			t.Errorf("%s: %+v", row.ClusterName, row.Conditions)
+		}
+	}
+	want := map[string][]placementv1.PatchDetail{"a": {{Path: "/metadata/labels/tier", ValueInMember: "gold", ValueInHub: "free"}}, "b": nil, "new": nil}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what differs (-want +got):\n%s", diff)
 	}
 }
