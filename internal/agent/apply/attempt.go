@@ -313,6 +313,11 @@ func (w *attempt) mergePatch(ctx context.Context) error {
 	if err := json.Unmarshal(patch, &fields); err != nil {
 		return fmt.Errorf("read the merged object: %w", err)
 	}
+	if !w.forces() {
+		if err := w.contest(fields); err != nil {
+			return err
+		}
+	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}

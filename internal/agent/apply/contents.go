@@ -98,7 +98,7 @@ type content struct {
 
 // contentsOf lists all that is in a namespace.
 func (a *Applier) contentsOf(ctx context.Context, namespace string) ([]content, error) {
-	resources, err := a.contentResources()
+	resources, err := a.contentResources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,10 @@ var passing = []string{"events.k8s.io", "coordination.k8s.io", "metrics.k8s.io",
 
 // contentResources are the resources that can be in a namespace. If the member cannot name them all, nothing is known of
 // what is in one.
-func (a *Applier) contentResources() ([]schema.GroupVersionResource, error) {
-	lists, err := discovery.ServerPreferredNamespacedResources(a.discover)
+func (a *Applier) contentResources(ctx context.Context) ([]schema.GroupVersionResource, error) {
+	within, stop := context.WithTimeout(ctx, discoveryWithin)
+	defer stop()
+	lists, err := discovery.ServerPreferredNamespacedResourcesWithContext(within, a.discover)
 	if failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err); partly {
 		err = nil
 		for gv, why := range failed {
@@ -213,11 +215,14 @@ func (p *pass) outsiders(ctx context.Context, found []content) ([]string, error)
 }
 
 // claims returns what tells, of an object that an AppliedWork owns, whether it stays: a Work wants it, or the AppliedWork is
-// one whose Work the hub has forgotten.
+// one whose Work the hub has forgotten. When the cluster leaves, it is that of another hub, or of a former name, which stays.
 func (p *pass) claims(exists map[types.UID]bool) func(owner metav1.OwnerReference, o *content) bool {
 	return func(owner metav1.OwnerReference, o *content) bool {
-		if !p.active || (owner.Name == p.self.name && p.self.deleting) {
+		if owner.Name == p.self.name && p.self.deleting {
 			return false
+		}
+		if p.leaving != nil {
+			return exists[owner.UID] && !p.leaving.Has(owner.Name)
 		}
 		w := p.works[owner.Name]
 		if w == nil {
@@ -238,7 +243,7 @@ func (p *pass) ownerExists(ctx context.Context, owner metav1.OwnerReference, nam
 	if err != nil {
 		return false, nil //nolint:nilerr // no API server serves it
 	}
-	if r, err := p.kinds.find(gv.WithKind(owner.Kind)); err == nil {
+	if r, err := p.kinds.find(ctx, gv.WithKind(owner.Kind)); err == nil {
 		if !r.namespaced {
 			namespace = ""
 		}

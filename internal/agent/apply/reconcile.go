@@ -119,7 +119,7 @@ func (p *pass) apply(ctx context.Context) error {
 		return p.blocked(ctx, err)
 	}
 	p.manifests = decode(p.work)
-	p.resolve()
+	p.resolve(ctx)
 	p.watch()
 	if err := p.record(ctx); err != nil {
 		return p.blocked(ctx, err)

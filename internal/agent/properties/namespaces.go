@@ -36,7 +36,8 @@ const (
 type Namespaces struct {
 	// Member reaches the cluster.
 	Member *rest.Config
-	Clock  clock.WithTicker
+	// Clock is the clock.
+	Clock clock.WithTicker
 }
 
 // Run finds out until ctx ends. It says the name of each namespace with that of the AppliedWork that owns it; "" for one that
