@@ -108,6 +108,9 @@ const (
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
 	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
+	// RemovalAbandons is AnnotationRemovalConfirmed's value on a Work that the hub deletes on purpose and whose objects are to
+	// stay: the agent takes the owner off them. An agent that does not know it removes nothing either.
+	RemovalAbandons = "abandon"
 	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
 	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
 	AnnotationOverrideLabels = "fleetwright.io/override-labels"

@@ -219,6 +219,8 @@ func (p *pass) tryRemove(ctx context.Context, r *placementv1.AppliedResourceMeta
 		return true, p.handTo(ctx, client, live, heir)
 	case what == fateRelease:
 		return true, p.release(ctx, client, live, key, why)
+	case p.self.abandons:
+		return true, p.leave(ctx, client, live)
 	case what == fateWait:
 		p.removing = append(p.removing, key.String()+waitsFor(live))
 		return false, nil

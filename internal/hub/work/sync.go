@@ -311,7 +311,7 @@ func (c *Controller) removeSurplus(ctx context.Context, t render.Target, works m
 	}
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		if work := works[name]; !needed[name] && t.Belongs(work) {
-			if err := c.removeWork(ctx, t, work); err != nil {
+			if err := c.removeWork(ctx, t, work, toBeRemoved); err != nil {
 				return err
 			}
 		}
