@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -102,17 +102,12 @@ func (a *Applier) contentsOf(ctx context.Context, namespace string) ([]content, 
 	if err != nil {
 		return nil, err
 	}
-	var wg sync.WaitGroup
 	found, failed := make([][]content, len(resources)), make([]error, len(resources))
-	limit := make(chan struct{}, parallel)
+	group := limited(parallel)
 	for i, gvr := range resources {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			found[i], failed[i] = a.heads(ctx, gvr, namespace)
-		})
+		group.do(func() { found[i], failed[i] = a.heads(ctx, gvr, namespace) })
 	}
-	wg.Wait()
+	group.wait()
 	for _, err := range failed {
 		if err != nil {
 			return nil, err
@@ -282,7 +277,7 @@ func outsiders(found []content, claims func(metav1.OwnerReference, *content) boo
 		for _, owner := range o.OwnerReferences {
 			above := byUID[owner.UID]
 			switch {
-			case isAppliedWork(owner):
+			case placement.IsAppliedWork(owner):
 				if claims(owner, o) {
 					return true
 				}

@@ -96,7 +96,8 @@ func testLostAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := a.live("lostaw-a")
-	changes, err := a.member.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("default"), client.MatchingFields{"metadata.name": before.Name})
+	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: before.ResourceVersion}} // nothing after that is missed
+	changes, err := a.member.Watch(t.Context(), &corev1.ConfigMapList{}, since, client.InNamespace("default"), client.MatchingFields{"metadata.name": before.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +111,10 @@ func testLostAndDeleted(t *testing.T) {
 	for e := range changes.ResultChan() {
 		cm, ok := e.Object.(*corev1.ConfigMap)
 		switch {
-		case !ok || cm.ResourceVersion == before.ResourceVersion:
+		case !ok:
 			continue
 		case len(cm.OwnerReferences) > 0:
-			t.Errorf("while its AppliedWork went the object was owned by %v: the garbage collector would have taken it", cm.OwnerReferences)
+			t.Errorf("while its AppliedWork %s went the object was owned by %v: the garbage collector would have taken it", record.UID, cm.OwnerReferences)
 		}
 		return
 	}

@@ -102,6 +102,13 @@ func backoff(failures int) time.Duration {
 	return wait
 }
 
+// event tells whoever looks at the Work what was done in the member. It names places and never values.
+func (p *pass) event(kind, reason, action, text string) {
+	if p.Recorder != nil && p.self != nil && p.active {
+		p.Recorder.Eventf(p.work, nil, kind, reason, action, "%s", text)
+	}
+}
+
 // resolve finds the resources of all manifests. A kind that the member does not know is asked for again when failures are
 // tried again, or when a definition has come.
 func (p *pass) resolve(ctx context.Context) {

@@ -11,6 +11,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,7 +38,7 @@ func (m *manifest) hold(live *unstructured.Unstructured, reason, format string, 
 // from another Work of this cluster.
 func (p *pass) isOurs(m *manifest, live *unstructured.Unstructured) bool {
 	for _, owner := range live.GetOwnerReferences() {
-		if isAppliedWork(owner) && (owner.Name == p.self.name || p.works[owner.Name] != nil) {
+		if placement.IsAppliedWork(owner) && (owner.Name == p.self.name || p.works[owner.Name] != nil) {
 			return true
 		}
 	}
