@@ -35,13 +35,16 @@ func (a *agent) loseRecord(w *placementv1.Work) *placementv1.AppliedWork {
 	return record
 }
 
-// leave has the cluster leave, until nothing remains.
-func (a *agent) leave(workloads clusterv1.WorkloadsOnLeave) {
+// leave has the cluster leave, until nothing remains, and checks something after each step.
+func (a *agent) leave(workloads clusterv1.WorkloadsOnLeave, checks ...func()) {
 	a.t.Helper()
 	for {
 		remaining, err := a.applier.Leave(a.t.Context(), workloads)
 		if err != nil {
 			a.t.Fatal(err)
+		}
+		for _, check := range checks {
+			check()
 		}
 		if len(remaining) == 0 {
 			return
@@ -137,10 +140,14 @@ func testLeaveOthersNamespace(t *testing.T) {
 	if err := a.member.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
-	a.leave(clusterv1.WorkloadsRemove)
 	ns := namespaceOf("alien")
-	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil || ns.DeletionTimestamp != nil || len(ns.OwnerReferences) > 0 {
-		t.Errorf("the namespace is %v, error %v; want it to stay, owned by nobody", ns, err)
+	a.leave(clusterv1.WorkloadsRemove, func() {
+		if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil || ns.DeletionTimestamp != nil {
+			t.Fatalf("the namespace is %v, error %v; want it to stay", ns, err)
+		}
+	})
+	if len(ns.OwnerReferences) > 0 {
+		t.Errorf("the namespace is owned by %v", ns.OwnerReferences)
 	}
 	framework.AwaitGone(t, a.member, settings("alien-a", ""))
 }
