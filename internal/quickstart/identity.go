@@ -36,11 +36,9 @@ func writeKubeconfig(ctx context.Context, c client.Client, config *rest.Config, 
 	if err != nil {
 		return err
 	}
-	ca := config.CAData
-	if len(ca) == 0 {
-		if ca, err = os.ReadFile(config.CAFile); err != nil {
-			return fmt.Errorf("read the cluster's CA certificate: %w", err)
-		}
+	ca, err := authority(config)
+	if err != nil {
+		return err
 	}
 	k := clientcmdapi.NewConfig()
 	k.Clusters["cluster"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: ca}
@@ -51,6 +49,18 @@ func writeKubeconfig(ctx context.Context, c client.Client, config *rest.Config, 
 		return fmt.Errorf("write kubeconfig for %s/%s: %w", namespace, account, err)
 	}
 	return nil
+}
+
+// authority is who vouches for the API server of a cluster, in PEM.
+func authority(config *rest.Config) ([]byte, error) {
+	if len(config.CAData) > 0 {
+		return config.CAData, nil
+	}
+	ca, err := os.ReadFile(config.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the CA certificate of %s: %w", config.Host, err)
+	}
+	return ca, nil
 }
 
 // writePrivate writes a file that only its owner may read.

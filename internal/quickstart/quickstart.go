@@ -279,11 +279,9 @@ func (f *Fleet) handOver(ctx context.Context, hub client.Client, hubConfig *rest
 	if err != nil {
 		return err
 	}
-	ca := hubConfig.CAData
-	if len(ca) == 0 {
-		if ca, err = os.ReadFile(hubConfig.CAFile); err != nil {
-			return fmt.Errorf("read the hub's CA certificate: %w", err)
-		}
+	ca, err := authority(hubConfig)
+	if err != nil {
+		return err
 	}
 	if err := writePrivate(filepath.Join(files, "hub-ca.crt"), ca); err != nil {
 		return err

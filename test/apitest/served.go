@@ -15,9 +15,13 @@ import (
 
 // Served is how a kind is served.
 type Served struct {
-	Kind       string
+	// Kind is the kind's name.
+	Kind string
+	// Namespaced tells whether its objects live in namespaces.
 	Namespaced bool
+	// ShortNames are what kubectl knows it by as well.
 	ShortNames []string
+	// Categories are the groups of kinds, such as all, in which kubectl lists it.
 	Categories []string
 	// Status tells whether it has a status subresource.
 	Status bool

@@ -75,6 +75,9 @@ func (p *pass) ensureAppliedWork(ctx context.Context) error {
 		return p.adopt(ctx)
 	}
 	p.memory.carried = applied.Status.AppliedResources
+	if err := p.recall(ctx, applied, p.work); err != nil {
+		return err
+	}
 	letGo, err := p.letGo(ctx, applied)
 	p.memory.letGo.Insert(letGo...)
 	if err != nil {
@@ -132,15 +135,17 @@ func (p *pass) adopt(ctx context.Context) error {
 	if len(metadata) == 0 && len(patch) == 0 {
 		return nil
 	}
-	metadata["uid"] = p.owner.UID
+	metadata["uid"], metadata["resourceVersion"] = p.owner.UID, p.owner.ResourceVersion
 	patch["metadata"] = metadata
 	data, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("encode AppliedWork %s: %w", p.owner.Name, err)
 	}
-	if _, err := p.member.Resource(appliedWorks).Patch(ctx, p.owner.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: placementv1.FieldManager}); err != nil {
+	written, err := p.member.Resource(appliedWorks).Patch(ctx, p.owner.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: placementv1.FieldManager})
+	if err != nil {
 		return fmt.Errorf("take AppliedWork %s over: %w", p.owner.Name, err)
 	}
+	p.owner.ResourceVersion = written.GetResourceVersion()
 	return nil
 }
 
@@ -270,19 +275,21 @@ func (p *pass) record(ctx context.Context) error {
 	return nil
 }
 
-// store writes the records into the member.
+// store writes the records into the member, if nobody has written the AppliedWork since it was read: what others write there
+// at the same moment must not be lost.
 func (p *pass) store(ctx context.Context, records []placementv1.AppliedResourceMeta) error {
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": p.owner.UID}, "status": map[string]any{"appliedResources": records},
+		"metadata": map[string]any{"uid": p.owner.UID, "resourceVersion": p.owner.ResourceVersion}, "status": map[string]any{"appliedResources": records},
 	})
 	if err != nil {
 		return fmt.Errorf("encode the status of AppliedWork %s: %w", p.owner.Name, err)
 	}
-	_, err = p.member.Resource(appliedWorks).Patch(ctx, p.owner.Name, types.MergePatchType, patch,
+	written, err := p.member.Resource(appliedWorks).Patch(ctx, p.owner.Name, types.MergePatchType, patch,
 		metav1.PatchOptions{FieldManager: placementv1.FieldManager}, "status")
 	if err != nil {
 		return fmt.Errorf("record what AppliedWork %s has: %w", p.owner.Name, err)
 	}
+	p.owner.ResourceVersion = written.GetResourceVersion()
 	p.stored = records
 	return nil
 }

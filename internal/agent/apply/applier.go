@@ -53,7 +53,7 @@ type Applier struct {
 	hub      client.Client
 	member   dynamic.Interface
 	metadata metadata.Interface
-	discover discovery.DiscoveryInterface
+	discover discovery.DiscoveryInterfaceWithContext
 	kinds    *kinds
 	watches  *watches
 	locks    locks

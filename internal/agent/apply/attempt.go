@@ -10,6 +10,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -146,7 +147,7 @@ func ownerOf(applied *placementv1.AppliedWork) metav1.OwnerReference {
 func (w *attempt) disownOthers(ctx context.Context) error {
 	live := w.manifest.live
 	rest := slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(o metav1.OwnerReference) bool {
-		return isAppliedWork(o) && o.UID != w.owner.UID
+		return placement.IsAppliedWork(o) && o.UID != w.owner.UID
 	})
 	if len(rest) == len(live.GetOwnerReferences()) {
 		return nil
@@ -294,7 +295,7 @@ func (w *attempt) annotate() error {
 
 func (w *attempt) mergePatch(ctx context.Context) error {
 	// Owners, and what only this version of the object may get, are set beside the merge.
-	owners := slices.DeleteFunc(slices.Clone(w.live.GetOwnerReferences()), isAppliedWork)
+	owners := slices.DeleteFunc(slices.Clone(w.live.GetOwnerReferences()), placement.IsAppliedWork)
 	w.wanted.SetOwnerReferences(append(owners, w.reference()))
 	wanted, err := json.Marshal(w.wanted.Object)
 	if err != nil {
@@ -312,6 +313,11 @@ func (w *attempt) mergePatch(ctx context.Context) error {
 	var fields map[string]any
 	if err := json.Unmarshal(patch, &fields); err != nil {
 		return fmt.Errorf("read the merged object: %w", err)
+	}
+	if !w.forces() {
+		if err := w.contest(fields); err != nil {
+			return err
+		}
 	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	if metadata == nil {

@@ -143,7 +143,7 @@ func (p *pass) reportDiffs(ctx context.Context) error {
 		return p.blocked(ctx, err)
 	}
 	p.manifests = decode(p.work)
-	p.resolve()
+	p.resolve(ctx)
 	p.watch()
 	failed := p.inParallel(ctx, p.manifests, p.diff)
 	p.autoscalers.set(p.work.Name, p.scaled())
@@ -160,6 +160,9 @@ func (p *pass) findAppliedWork(ctx context.Context) error {
 	}
 	if !applied.DeletionTimestamp.IsZero() {
 		p.memory.carried = applied.Status.AppliedResources
+		if err := p.recall(ctx, applied, p.work); err != nil {
+			return err
+		}
 		letGo, err := p.letGo(ctx, applied)
 		p.memory.letGo.Insert(letGo...)
 		return err

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,21 +98,16 @@ type content struct {
 
 // contentsOf lists all that is in a namespace.
 func (a *Applier) contentsOf(ctx context.Context, namespace string) ([]content, error) {
-	resources, err := a.contentResources()
+	resources, err := a.contentResources(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wg sync.WaitGroup
 	found, failed := make([][]content, len(resources)), make([]error, len(resources))
-	limit := make(chan struct{}, parallel)
+	group := limited(parallel)
 	for i, gvr := range resources {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			found[i], failed[i] = a.heads(ctx, gvr, namespace)
-		})
+		group.do(func() { found[i], failed[i] = a.heads(ctx, gvr, namespace) })
 	}
-	wg.Wait()
+	group.wait()
 	for _, err := range failed {
 		if err != nil {
 			return nil, err
@@ -162,8 +157,10 @@ var passing = []string{"events.k8s.io", "coordination.k8s.io", "metrics.k8s.io",
 
 // contentResources are the resources that can be in a namespace. If the member cannot name them all, nothing is known of
 // what is in one.
-func (a *Applier) contentResources() ([]schema.GroupVersionResource, error) {
-	lists, err := discovery.ServerPreferredNamespacedResources(a.discover)
+func (a *Applier) contentResources(ctx context.Context) ([]schema.GroupVersionResource, error) {
+	within, stop := context.WithTimeout(ctx, discoveryWithin)
+	defer stop()
+	lists, err := discovery.ServerPreferredNamespacedResourcesWithContext(within, a.discover)
 	if failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err); partly {
 		err = nil
 		for gv, why := range failed {
@@ -213,11 +210,14 @@ func (p *pass) outsiders(ctx context.Context, found []content) ([]string, error)
 }
 
 // claims returns what tells, of an object that an AppliedWork owns, whether it stays: a Work wants it, or the AppliedWork is
-// one whose Work the hub has forgotten.
+// one whose Work the hub has forgotten. When the cluster leaves, it is that of another hub, or of a former name, which stays.
 func (p *pass) claims(exists map[types.UID]bool) func(owner metav1.OwnerReference, o *content) bool {
 	return func(owner metav1.OwnerReference, o *content) bool {
-		if !p.active || (owner.Name == p.self.name && p.self.deleting) {
+		if owner.Name == p.self.name && p.self.deleting {
 			return false
+		}
+		if p.leaving != nil {
+			return exists[owner.UID] && !p.leaving.Has(owner.Name)
 		}
 		w := p.works[owner.Name]
 		if w == nil {
@@ -238,7 +238,7 @@ func (p *pass) ownerExists(ctx context.Context, owner metav1.OwnerReference, nam
 	if err != nil {
 		return false, nil //nolint:nilerr // no API server serves it
 	}
-	if r, err := p.kinds.find(gv.WithKind(owner.Kind)); err == nil {
+	if r, err := p.kinds.find(ctx, gv.WithKind(owner.Kind)); err == nil {
 		if !r.namespaced {
 			namespace = ""
 		}
@@ -277,7 +277,7 @@ func outsiders(found []content, claims func(metav1.OwnerReference, *content) boo
 		for _, owner := range o.OwnerReferences {
 			above := byUID[owner.UID]
 			switch {
-			case isAppliedWork(owner):
+			case placement.IsAppliedWork(owner):
 				if claims(owner, o) {
 					return true
 				}

@@ -52,10 +52,11 @@ func testCannotBeOverridden(t *testing.T) {
 		}
 	}
 	hold(`[{"version":"v1","kind":"ConfigMap","namespace":"default","name":"unsaid-held"}]`)
+	before := a.live("unsaid-held")
 	a.change(w, "1", settings("unsaid-a", "2"))
 	framework.AwaitGone(t, a.member, settings("unsaid-gone", "1"))
-	if held := a.live("unsaid-held"); held == nil || held.Name == "" {
-		t.Fatal("what could not be overridden was removed")
+	if held := a.live("unsaid-held"); held.UID != before.UID || held.Data["key"] != "1" || held.DeletionTimestamp != nil {
+		t.Errorf("what could not be overridden is %v with UID %s, going since %v; want it as it was, with UID %s", held.Data, held.UID, held.DeletionTimestamp, before.UID)
 	}
 	hold("")
 	a.change(w, "2", settings("unsaid-a", "3"))

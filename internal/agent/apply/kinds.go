@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,11 +19,16 @@ var errUnknownKind = errors.New("unknown kind")
 // kinds finds the resources of kinds. It asks the member for the API versions in use, one at a time, and keeps no others:
 // a member may serve hundreds of kinds that nobody places.
 type kinds struct {
-	client discovery.DiscoveryInterface
+	client discovery.DiscoveryInterfaceWithContext
 
 	mu       sync.Mutex
 	versions map[schema.GroupVersion]map[string]resource // API version → kind → resource
+	epoch    int                                         // how often everything was forgotten
 }
+
+// discoveryWithin is how long the member may take to say what it serves. Passes wait for it, and who wants them to end waits
+// for those.
+const discoveryWithin = 10 * time.Second
 
 // resource is where the objects of a kind are.
 type resource struct {
@@ -31,16 +37,21 @@ type resource struct {
 }
 
 // find returns the resource of a kind. A kind that was not there before is asked for again: its definition may have come.
-func (k *kinds) find(gvk schema.GroupVersionKind) (resource, error) {
+// The member is asked while nothing is locked: what one Work asks for holds up no other.
+func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
 	gv := gvk.GroupVersion()
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r, known := k.versions[gv][gvk.Kind]; known {
+	r, known := k.versions[gv][gvk.Kind]
+	epoch := k.epoch
+	k.mu.Unlock()
+	if known {
 		return r, nil
 	}
-	list, err := k.client.ServerResourcesForGroupVersion(gv.String())
+	ctx, stop := context.WithTimeout(ctx, discoveryWithin)
+	defer stop()
+	list, err := k.client.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 	if apierrors.IsNotFound(err) {
-		delete(k.versions, gv)
+		k.learn(epoch, gv, nil)
 		return resource{}, errUnknownKind
 	}
 	if err != nil {
@@ -52,16 +63,32 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (resource, error) {
 			byKind[r.Kind] = resource{gv.WithResource(r.Name), r.Namespaced}
 		}
 	}
-	k.versions[gv] = byKind
+	k.learn(epoch, gv, byKind)
 	if r, known := byKind[gvk.Kind]; known {
 		return r, nil
 	}
 	return resource{}, errUnknownKind
 }
 
+// learn keeps what the member serves of an API version, nil where it does not serve that, unless everything was forgotten
+// since it was asked.
+func (k *kinds) learn(epoch int, gv schema.GroupVersion, byKind map[string]resource) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case epoch != k.epoch:
+	case byKind == nil:
+		delete(k.versions, gv)
+	default:
+		k.versions[gv] = byKind
+	}
+}
+
 // served finds a version in which the member serves a kind, whichever that is.
-func (k *kinds) served(kind schema.GroupKind) (resource, error) {
-	groups, err := k.client.ServerGroups()
+func (k *kinds) served(ctx context.Context, kind schema.GroupKind) (resource, error) {
+	within, stop := context.WithTimeout(ctx, discoveryWithin)
+	defer stop()
+	groups, err := k.client.ServerGroupsWithContext(within)
 	if err != nil {
 		return resource{}, fmt.Errorf("ask the member which API groups it serves: %w", err)
 	}
@@ -71,7 +98,7 @@ func (k *kinds) served(kind schema.GroupKind) (resource, error) {
 			continue
 		}
 		for _, version := range group.Versions {
-			if r, err := k.find(kind.WithVersion(version.Version)); !errors.Is(err, errUnknownKind) {
+			if r, err := k.find(ctx, kind.WithVersion(version.Version)); !errors.Is(err, errUnknownKind) {
 				return r, err
 			}
 		}
@@ -84,6 +111,7 @@ func (k *kinds) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.versions)
+	k.epoch++
 }
 
 // collector gathers the warnings with which the member answers one request.

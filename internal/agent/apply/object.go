@@ -196,7 +196,7 @@ func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unst
 		switch {
 		case unserved(err):
 			p.kinds.forget()
-			if _, find := p.kinds.find(m.kind()); errors.Is(find, errUnknownKind) {
+			if _, find := p.kinds.find(ctx, m.kind()); errors.Is(find, errUnknownKind) {
 				m.gvr = schema.GroupVersionResource{}
 				p.unknownKind(m)
 				return nil, "", nil

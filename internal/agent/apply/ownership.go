@@ -5,16 +5,10 @@ import (
 	"slices"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// isAppliedWork tells whether an owner reference is to an AppliedWork: both its group and its kind are looked at.
-func isAppliedWork(owner metav1.OwnerReference) bool {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == placementv1.GroupVersion.Group && owner.Kind == "AppliedWork"
-}
 
 // standing is what an object's owners mean for a Work that wants it.
 type standing struct {
@@ -35,7 +29,7 @@ func standingOf(owners []metav1.OwnerReference, key objectKey, self *view, all w
 	for i := range owners {
 		owner := &owners[i]
 		switch holder := all[owner.Name]; {
-		case !isAppliedWork(*owner):
+		case !placement.IsAppliedWork(*owner):
 			s.foreign = owner
 		case owner.Name == self.name:
 			s.mine = true
@@ -62,7 +56,7 @@ const (
 // letGo tells that it did until this agent took the owner off, because somebody had deleted the AppliedWork.
 func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *placementv1.AppliedWork, letGo bool) (fate, string) {
 	isOurs := func(o metav1.OwnerReference) bool {
-		return o.UID == owner.UID || (isAppliedWork(o) && o.Name == owner.Name)
+		return o.UID == owner.UID || (placement.IsAppliedWork(o) && o.Name == owner.Name)
 	}
 	owners := live.GetOwnerReferences()
 	ours := slices.ContainsFunc(owners, isOurs)
@@ -71,7 +65,7 @@ func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *
 	case ours && (very || record.UID == ""):
 	case ours: // with our reference on it, the garbage collector would remove it after us
 		return fateRelease, "it is not the object that was placed, but was made anew by somebody in the member"
-	case !very || slices.ContainsFunc(owners, isAppliedWork):
+	case !very || slices.ContainsFunc(owners, placement.IsAppliedWork):
 		return fateForget, ""
 	case !letGo:
 		return fateRelease, "it does not name AppliedWork " + owner.Name + " as its owner: somebody in the member took that off, or it was never placed"
@@ -90,6 +84,6 @@ func fateOf(live metav1.Object, record *placementv1.AppliedResourceMeta, owner *
 // without returns the owners but those with one of the UIDs, and those which an AppliedWork of the name left.
 func without(owners []metav1.OwnerReference, name string, uid types.UID) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool {
-		return o.UID == uid || (isAppliedWork(o) && o.Name == name)
+		return o.UID == uid || (placement.IsAppliedWork(o) && o.Name == name)
 	})
 }

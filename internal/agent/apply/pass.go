@@ -8,6 +8,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // pass is one pass over one Work.
@@ -32,6 +33,8 @@ type pass struct {
 	waits waits
 	// strategy is the Work's apply strategy.
 	strategy placementv1.ApplyStrategy
+	// leaving are the AppliedWorks that go with this one, when the cluster leaves; nil when it does not.
+	leaving sets.Set[string]
 	// again is when to look again; 0 means when something changes.
 	again time.Duration
 }
@@ -99,14 +102,21 @@ func backoff(failures int) time.Duration {
 	return wait
 }
 
+// event tells whoever looks at the Work what was done in the member. It names places and never values.
+func (p *pass) event(kind, reason, action, text string) {
+	if p.Recorder != nil && p.self != nil && p.active {
+		p.Recorder.Eventf(p.work, nil, kind, reason, action, "%s", text)
+	}
+}
+
 // resolve finds the resources of all manifests. A kind that the member does not know is asked for again when failures are
 // tried again, or when a definition has come.
-func (p *pass) resolve() {
+func (p *pass) resolve(ctx context.Context) {
 	for _, m := range p.manifests {
 		if m.reason != "" || p.failedBefore(m) {
 			continue
 		}
-		r, err := p.kinds.find(m.kind())
+		r, err := p.kinds.find(ctx, m.kind())
 		switch {
 		case errors.Is(err, errUnknownKind):
 			p.waits.kinds = true

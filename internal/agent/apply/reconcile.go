@@ -72,7 +72,7 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		err = p.remove(ctx)
 	}
 	if apierrors.IsConflict(err) {
-		p.lookAgain(settle)
+		p.lookAgain(conflictPause)
 		err = nil
 	}
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *Applier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: p.again}, nil
 }
 
-// settle is how long to wait after a write that lost against another one.
-const settle = 100 * time.Millisecond
+// conflictPause is how long to wait after a write that lost against another one.
+const conflictPause = 100 * time.Millisecond
 
 // vanished is for a Work that is not there. Absence is not deletion: a hub that was restored without the Work must not cost
 // the member anything. What is being deleted by somebody else is let go, so that nothing goes with it.
@@ -119,7 +119,7 @@ func (p *pass) apply(ctx context.Context) error {
 		return p.blocked(ctx, err)
 	}
 	p.manifests = decode(p.work)
-	p.resolve()
+	p.resolve(ctx)
 	p.watch()
 	if err := p.record(ctx); err != nil {
 		return p.blocked(ctx, err)

@@ -26,6 +26,9 @@ func (p *pass) remove(ctx context.Context) error {
 		return nil
 	}
 	gone, err := p.removeEverything(ctx)
+	if apierrors.IsConflict(err) && len(p.refused) == 0 {
+		return err // somebody wrote the AppliedWork at the same moment, which is no failure
+	}
 	if err != nil {
 		p.retry = true // each pass over a deleted Work is a try
 		p.end(true)
@@ -69,6 +72,9 @@ func (p *pass) removeEverything(ctx context.Context) (bool, error) {
 		return err == nil, err
 	}
 	p.own(applied)
+	if err := p.recall(ctx, applied, p.work); err != nil {
+		return false, err
+	}
 	if _, earlier := p.earlier(); earlier {
 		if err := p.releaseEarlier(ctx); err != nil {
 			return false, err

@@ -53,7 +53,7 @@ func (a *Applier) readRecorded(ctx context.Context, id *placementv1.WorkResource
 // readElsewhere reads an object of whose kind the member does not serve the version of gvr any more.
 func (a *Applier) readElsewhere(ctx context.Context, gvr schema.GroupVersionResource, key objectKey) (dynamic.ResourceInterface, *unstructured.Unstructured, error) {
 	a.kinds.forget()
-	r, err := a.kinds.served(key.GroupKind)
+	r, err := a.kinds.served(ctx, key.GroupKind)
 	if errors.Is(err, errUnknownKind) {
 		return nil, nil, a.knownStill(ctx, gvr.GroupResource())
 	}

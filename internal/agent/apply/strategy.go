@@ -1,17 +1,21 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // compares tells whether the strategy asks for more to be looked at than what of an object is ours.
@@ -34,7 +38,7 @@ func (m *manifest) hold(live *unstructured.Unstructured, reason, format string, 
 // from another Work of this cluster.
 func (p *pass) isOurs(m *manifest, live *unstructured.Unstructured) bool {
 	for _, owner := range live.GetOwnerReferences() {
-		if isAppliedWork(owner) && (owner.Name == p.self.name || p.works[owner.Name] != nil) {
+		if placement.IsAppliedWork(owner) && (owner.Name == p.self.name || p.works[owner.Name] != nil) {
 			return true
 		}
 	}
@@ -155,12 +159,52 @@ func (w *attempt) forces() bool {
 	if c := w.strategy.ServerSideApplyConfig; c != nil && c.Force {
 		return true
 	}
-	if w.live == nil {
-		return false
+	return w.live != nil && !slices.ContainsFunc(w.live.GetManagedFields(), isOthers)
+}
+
+// isOthers tells whether an entry is of fields that somebody other than the fleet owns.
+func isOthers(e metav1.ManagedFieldsEntry) bool {
+	return e.Subresource == "" && e.Manager != placementv1.FieldManager && e.Manager != "before-first-apply"
+}
+
+// contest returns an error if a merge would write fields that others own, as an apply that takes nothing away from them
+// does. A list is merged as a whole, and so is everybody's who owns something of it.
+func (w *attempt) contest(fields map[string]any) error {
+	owners := map[string][]string{}
+	for _, entry := range w.live.GetManagedFields() {
+		if !isOthers(entry) || entry.FieldsV1 == nil {
+			continue
+		}
+		var owned fieldpath.Set
+		if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+			return fmt.Errorf("read which fields %s owns: %w", entry.Manager, err)
+		}
+		if paths := touched("", fields, &owned); len(paths) > 0 {
+			owners[strconv.Quote(entry.Manager)] = append(owners[strconv.Quote(entry.Manager)], paths...)
+		}
 	}
-	return !slices.ContainsFunc(w.live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Subresource == "" && e.Manager != placementv1.FieldManager && e.Manager != "before-first-apply"
-	})
+	if len(owners) == 0 {
+		return nil
+	}
+	return contestedBy(owners)
+}
+
+// touched are those fields of a merge patch of which somebody owns something.
+func touched(path string, fields map[string]any, owned *fieldpath.Set) []string {
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if path == ".metadata" && name == "ownerReferences" {
+			continue // of which each entry is somebody's, and ours is added to them
+		}
+		element := fieldpath.PathElement{FieldName: &name}
+		below := owned.WithPrefix(element)
+		if deeper, ok := fields[name].(map[string]any); ok {
+			paths = append(paths, touched(path+"."+name, deeper, below)...)
+		} else if owned.Members.Has(element) || !below.Empty() {
+			paths = append(paths, path+"."+name)
+		}
+	}
+	return paths
 }
 
 // contested is the refusal of an apply because others own fields. It is no conflict of two writes at one moment.
@@ -179,6 +223,11 @@ func asContested(err error) error {
 	if len(fields) == 0 {
 		return err
 	}
+	return contestedBy(fields)
+}
+
+// contestedBy says who has which fields.
+func contestedBy(fields map[string][]string) error {
 	var parts []string
 	for _, manager := range slices.Sorted(maps.Keys(fields)) {
 		parts = append(parts, fmt.Sprintf("%s has %s", manager, few(fields[manager])))

@@ -2,10 +2,13 @@ package apply
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -65,4 +68,52 @@ func testTakeOverLosesNothing(t *testing.T) {
 	a.change(w, "1", settings("loses-a", "changed"))
 	a.await(w, placementv1.ConditionAvailable, available)
 	check(a.live("loses-a"), "changed")
+}
+
+// testDuplicateKeysContested is an object that cannot be applied on the server's side, under a strategy that takes nothing
+// away from others. Theirs is what they own; beside that, what the hub says is merged.
+func testDuplicateKeysContested(t *testing.T) {
+	a := startAgent(t, "contest")
+	with := func(replicas int32, image string) *appsv1.Deployment {
+		d := deploymentOf("contest-a", replicas)
+		d.Spec.Template.Spec.Containers[0].Image = image
+		d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
+		return d
+	}
+	read := func() *appsv1.Deployment {
+		t.Helper()
+		live := deploymentOf("contest-a", 0)
+		if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		return live
+	}
+	w := a.create(by(a.work("contest", "work", 1, with(1, "web:1")), placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeServerSideApply}))
+	a.await(w, placementv1.ConditionApplied, applied)
+	edit := func(patch string) {
+		t.Helper()
+		if err := a.member.Patch(t.Context(), read(), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(`{"metadata":{"annotations":{"note":"theirs"}}}`)
+	a.change(w, "1", with(1, "web:2"))
+	a.await(w, placementv1.ConditionApplied, applied)
+	if d := read(); d.Spec.Template.Spec.Containers[0].Image != "web:2" || d.Annotations["note"] != "theirs" {
+		t.Errorf("image %s, annotations %v; want the hub's image beside somebody's annotation", d.Spec.Template.Spec.Containers[0].Image, d.Annotations)
+	}
+	edit(`{"spec":{"replicas":5}}`)
+	a.await(w, placementv1.ConditionApplied, refusal)
+	c := meta.FindStatusCondition(w.Status.ManifestConditions[0].Conditions, placementv1.ConditionApplied)
+	if c.Reason != placementv1.ReasonManifestApplyFailed || !strings.Contains(c.Message, `"somebody"`) || !strings.Contains(c.Message, ".spec.replicas") {
+		t.Errorf("told %s: %s", c.Reason, c.Message)
+	}
+	if got := *read().Spec.Replicas; got != 5 {
+		t.Errorf("somebody's 5 replicas are %d", got)
+	}
+	a.switchTo(w, placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeServerSideApply, ServerSideApplyConfig: &placementv1.ServerSideApplyConfig{Force: true}})
+	a.await(w, placementv1.ConditionApplied, applied)
+	if got := *read().Spec.Replicas; got != 1 {
+		t.Errorf("forced, but there are %d replicas", got)
+	}
 }

@@ -43,7 +43,7 @@ func Missing() []placementv1.PatchDetail {
 // that hub does not have do not count either.
 func Compare(member, hub, manifest *unstructured.Unstructured, saidOnly bool) []placementv1.PatchDetail {
 	c := comparison{saidOnly: saidOnly}
-	c.maps("", reduced(member, manifest), reduced(hub, manifest), false)
+	c.maps("", reduced(member, manifest), reduced(hub, manifest), shown)
 	slices.SortStableFunc(c.found, func(a, b placementv1.PatchDetail) int { return strings.Compare(a.Path, b.Path) })
 	return c.found
 }
@@ -90,26 +90,26 @@ type comparison struct {
 	found    []placementv1.PatchDetail
 }
 
-func (c *comparison) any(path string, member, hub any, secret bool) {
+func (c *comparison) any(path string, member, hub any, v veil) {
 	if len(c.found) >= maxPaths || reflect.DeepEqual(member, hub) || sameNumber(member, hub) {
 		return
 	}
 	switch h := hub.(type) {
 	case map[string]any:
 		if m, ok := member.(map[string]any); ok {
-			c.maps(path, m, h, secret)
+			c.maps(path, m, h, v)
 			return
 		}
 	case []any:
 		if m, ok := member.([]any); ok {
-			c.lists(path, m, h, secret)
+			c.lists(path, m, h, v)
 			return
 		}
 	}
-	c.found = append(c.found, placementv1.PatchDetail{Path: path, ValueInMember: show(member, secret), ValueInHub: show(hub, secret)})
+	c.found = append(c.found, placementv1.PatchDetail{Path: path, ValueInMember: show(member, v), ValueInHub: show(hub, v)})
 }
 
-func (c *comparison) maps(path string, member, hub map[string]any, secret bool) {
+func (c *comparison) maps(path string, member, hub map[string]any, v veil) {
 	keys := slices.Collect(maps.Keys(hub))
 	if !c.saidOnly {
 		for key := range member {
@@ -120,13 +120,12 @@ func (c *comparison) maps(path string, member, hub map[string]any, secret bool) 
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		hidden := secret || hides(member, key) || hides(hub, key)
-		c.any(path+"/"+escape.Replace(key), member[key], hub[key], hidden)
+		c.any(path+"/"+escape.Replace(key), member[key], hub[key], max(v.below(member, key), v.below(hub, key)))
 	}
 }
 
 // lists compares entries of one name with each other, and where they have none, or share one, those in one position.
-func (c *comparison) lists(path string, member, hub []any, secret bool) {
+func (c *comparison) lists(path string, member, hub []any, v veil) {
 	byName, named := names(member)
 	_, both := names(hub)
 	done := map[int]bool{}
@@ -143,11 +142,11 @@ func (c *comparison) lists(path string, member, hub []any, secret bool) {
 			there = member[at]
 			done[at] = true
 		}
-		c.any(path+"/"+strconv.Itoa(i), there, entry, secret)
+		c.any(path+"/"+strconv.Itoa(i), there, entry, v.entry())
 	}
 	for i, entry := range member {
 		if !done[i] { // an entry more is a change of the list, which the manifest says
-			c.any(path+"/"+strconv.Itoa(i), entry, nil, secret)
+			c.any(path+"/"+strconv.Itoa(i), entry, nil, v.entry())
 		}
 	}
 }
@@ -188,64 +187,89 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// hides tells whether what an object has under a key is not to be shown: the contents of a Secret, on its own or within
+// veil is what of a part of an object is not to be shown.
+type veil int
+
+const (
+	shown veil = iota
+	// annotationsHidden is for the metadata of what holds secrets: whoever applies such an object may keep all of it in an
+	// annotation, in a form that is known to nobody else.
+	annotationsHidden
+	hidden
+)
+
+// below is the veil over what an object under a veil has under a key: over the contents of a Secret, on its own or within
 // another object, and of a ConfigMap that envelops manifests.
-func hides(object map[string]any, key string) bool {
-	if key != "data" && key != "stringData" && key != "binaryData" {
-		return false
+func (v veil) below(object map[string]any, key string) veil {
+	if v == hidden || (v == annotationsHidden && key == "annotations") {
+		return hidden
 	}
-	if object["kind"] == "Secret" {
-		return true
+	if !holdsSecrets(object) {
+		return shown
 	}
+	switch key {
+	case "data", "stringData", "binaryData":
+		return hidden
+	case "metadata":
+		return annotationsHidden
+	}
+	return shown
+}
+
+// entry is the veil over an entry of a list under a veil.
+func (v veil) entry() veil {
+	if v == hidden {
+		return hidden
+	}
+	return shown
+}
+
+func holdsSecrets(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	_, enveloping := annotations[envelope]
-	return object["kind"] == "ConfigMap" && enveloping
+	return object["kind"] == "Secret" || (object["kind"] == "ConfigMap" && enveloping)
 }
 
 // show is a value for a person: text as it is, anything else as JSON, not too long.
-func show(value any, secret bool) string {
-	switch v := value.(type) {
-	case nil:
+func show(value any, v veil) string {
+	text, isText := value.(string)
+	switch {
+	case value == nil:
 		return ""
-	case string:
-		if secret {
-			return Redacted
-		}
-		return placement.Cut(v, maxValue)
-	default:
-		if secret {
-			return Redacted
-		}
-		data, err := json.Marshal(redact(v))
-		if err != nil {
-			return placement.Cut(fmt.Sprint(reflect.TypeOf(v)), maxValue)
-		}
-		return placement.Cut(string(data), maxValue)
+	case v == hidden:
+		return Redacted
+	case isText:
+		return placement.Cut(text, maxValue)
 	}
+	data, err := json.Marshal(redact(value, v))
+	if err != nil {
+		return placement.Cut(fmt.Sprint(reflect.TypeOf(value)), maxValue)
+	}
+	return placement.Cut(string(data), maxValue)
 }
 
 // redact is a value without what is not to be shown of it.
-func redact(value any) any {
-	switch v := value.(type) {
+func redact(value any, v veil) any {
+	switch part := value.(type) {
 	case map[string]any:
-		shown := make(map[string]any, len(v))
-		for key, field := range v {
-			switch {
-			case hides(v, key):
-				shown[key] = Redacted
+		seen := make(map[string]any, len(part))
+		for key, field := range part {
+			switch below := v.below(part, key); {
 			case key == lastApplied, key == Merged:
+			case below == hidden:
+				seen[key] = Redacted
 			default:
-				shown[key] = redact(field)
+				seen[key] = redact(field, below)
 			}
 		}
-		return shown
+		return seen
 	case []any:
-		shown := make([]any, len(v))
-		for i := range v {
-			shown[i] = redact(v[i])
+		seen := make([]any, len(part))
+		for i := range part {
+			seen[i] = redact(part[i], v.entry())
 		}
-		return shown
+		return seen
 	}
 	return value
 }

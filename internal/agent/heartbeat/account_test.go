@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -141,6 +142,14 @@ func TestChecker(t *testing.T) {
 	if got := c.ask(t.Context()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	body = strings.Repeat("[+]poststarthook/something-that-is-well ok\n", 40) + "[-]etcd failed: reason withheld\nreadyz check failed\n"
+	if got := c.ask(t.Context()); got != want {
+		t.Errorf("after many checks that are well: got %q, want %q", got, want)
+	}
+	body = strings.Repeat("[-]something failed\n", 100)
+	if got := c.ask(t.Context()); len(got) > longestComplaint+200 || !strings.Contains(got, "something failed") {
+		t.Errorf("a long complaint: %d bytes, %q", len(got), got)
+	}
 	server.Close()
 	if got, want := c.ask(t.Context()), "the cluster's API server does not answer: connection refused"; got != want {
 		t.Errorf("a server that is gone: got %q, want %q", got, want)
@@ -188,6 +197,17 @@ func TestChecksThatFailAlikeSayTheSame(t *testing.T) {
 	} {
 		if one, other := stable(tc.one), stable(tc.other); one != tc.want || other != tc.want {
 			t.Errorf("%s: got %q and %q, want %q", name, one, other, tc.want)
+		}
+	}
+}
+
+// TestTries are those of a leave that fails for a long time: when what keeps it is over, there must still be time for it.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	limiter := tries()
+	for i := range 40 {
+		if wait := limiter.When(ctrl.Request{}); wait < time.Second || wait > 15*time.Second {
+			t.Fatalf("try %d comes after %s, want 1 to 15 s", i, wait)
 		}
 	}
 }

@@ -14,9 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,6 +37,8 @@ const (
 	leavePeriod = 2 * time.Second
 	// conflictPause is how long to wait after somebody else wrote at the same moment.
 	conflictPause = 100 * time.Millisecond
+	// longestPause is how long it takes at the most until what has failed is tried again.
+	longestPause = 15 * time.Second
 	// mostNamed is how many objects are named that leaving waits for.
 	mostNamed = 5
 )
@@ -61,10 +65,13 @@ type Options struct {
 	// Cluster is the cluster's name, and ClusterID the UID of its kube-system namespace.
 	Cluster, ClusterID string
 	// Member reaches the cluster.
-	Member     *rest.Config
+	Member *rest.Config
+	// Properties finds out what the cluster is like.
 	Properties Properties
-	Workloads  Workloads
-	Clock      clock.WithTicker
+	// Workloads applies what the hub places in the cluster.
+	Workloads Workloads
+	// Clock is the clock.
+	Clock clock.WithTicker
 	// Over is called when this membership has ended, or another has taken its place.
 	Over func(why string)
 }
@@ -99,6 +106,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	err = ctrl.NewControllerManagedBy(mgr).Named("membership").
 		For(&clusterv1.InternalMemberCluster{}).
 		WatchesRawSource(source.Channel(c.wake, &handler.TypedEnqueueRequestForObject[*clusterv1.InternalMemberCluster]{})).
+		WithOptions(controller.Options{RateLimiter: tries()}).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of the membership: %w", err)
@@ -110,6 +118,11 @@ func Add(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	return nil
+}
+
+// tries paces what has failed: whatever kept the agent from leaving, it is noticed soon when that is over.
+func tries() workqueue.TypedRateLimiter[ctrl.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](time.Second, longestPause)
 }
 
 // look asks for a look at the membership.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
@@ -26,8 +27,9 @@ const (
 	doubtPeriod = 2 * time.Second
 	// answerWithin is how long an answer may take.
 	answerWithin = 5 * time.Second
-	// longestComplaint is how much is told of what it says.
-	longestComplaint = 512
+	// longestAnswer is how much is read of what it says, and longestComplaint how much of what has failed is told: before
+	// that it names dozens of checks that are well.
+	longestAnswer, longestComplaint = 64 * 1024, 512
 )
 
 // checker asks the member's API server how it is.
@@ -95,8 +97,8 @@ func (c *checker) ask(ctx context.Context) string {
 	if response.StatusCode == http.StatusOK {
 		return ""
 	}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, longestComplaint))
-	return fmt.Sprintf("the cluster's API server says that it is not ready: %s: %s", response.Status, failing(string(body)))
+	body, _ := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	return fmt.Sprintf("the cluster's API server says that it is not ready: %s: %s", response.Status, placement.Cut(failing(string(body)), longestComplaint))
 }
 
 // port is that of an address; our own is another at each try.

@@ -57,9 +57,11 @@ type Options struct {
 	// Store keeps the certificate, and a token that was renewed.
 	Store Store
 	// Life is how long a certificate is asked to live. Default: 7 days.
-	Life  time.Duration
+	Life time.Duration
+	// Clock is the clock.
 	Clock clock.WithTicker
-	Log   logr.Logger
+	// Log is told what is in the way of a certificate or a token.
+	Log logr.Logger
 }
 
 // Identity is who the agent is to the hub.

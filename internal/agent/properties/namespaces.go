@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
-	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -36,7 +35,8 @@ const (
 type Namespaces struct {
 	// Member reaches the cluster.
 	Member *rest.Config
-	Clock  clock.WithTicker
+	// Clock is the clock.
+	Clock clock.WithTicker
 }
 
 // Run finds out until ctx ends. It says the name of each namespace with that of the AppliedWork that owns it; "" for one that
@@ -198,7 +198,7 @@ func (s *namespaceStore) Resync() error { return nil }
 // ownerOf is the name of the AppliedWork that owns an object; "" where none does.
 func ownerOf(object metav1.Object) string {
 	for _, owner := range object.GetOwnerReferences() {
-		if group, _, _ := strings.Cut(owner.APIVersion, "/"); owner.Kind == "AppliedWork" && group == placementv1.GroupVersion.Group {
+		if placement.IsAppliedWork(owner) {
 			return owner.Name
 		}
 	}

@@ -28,7 +28,8 @@ const settle = 10 * time.Second
 type Builtin struct {
 	// Member reaches the cluster.
 	Member *rest.Config
-	Clock  clock.WithTicker
+	// Clock is the clock.
+	Clock clock.WithTicker
 
 	tally tally
 	dirty chan struct{}

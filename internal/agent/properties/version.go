@@ -22,7 +22,8 @@ const (
 type Version struct {
 	// Member reaches the cluster.
 	Member *rest.Config
-	Clock  clock.WithTicker
+	// Clock is the clock.
+	Clock clock.WithTicker
 }
 
 // Name says what is looked at.

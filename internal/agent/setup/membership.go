@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -34,28 +35,53 @@ func (a *Agent) memberships(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a client for the hub: %w", err)
 	}
+	var retries retries
 	for {
 		key := client.ObjectKey{Namespace: placement.MemberNamespace(a.ClusterName), Name: a.ClusterName}
 		if err := a.persist(ctx, "read what the hub asks", a.identity.Changed(), func() error { return reader.Get(ctx, key, &clusterv1.InternalMemberCluster{}) }); err != nil {
 			return ended(ctx, err)
 		}
 		a.servers.ready.Store(true)
+		began := a.Clock.Now()
 		why, err := a.membership(ctx, hub, scheme, mapper)
 		a.servers.ready.Store(false)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it ended because it was told to
 		}
-		if err != nil {
-			a.Log.Error(err, "begins again")
-		} else {
+		pause, news := retries.next(a.Clock.Since(began), err)
+		switch {
+		case err == nil:
 			a.Log.Info("the membership is over; waits for another", "why", why)
+		case news:
+			a.Log.Error(err, "begins again, ever more seldom while this goes on")
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.Clock.After(shortestRetry):
+		case <-a.Clock.After(pause):
 		}
 	}
+}
+
+// retries paces what fails at once, again and again.
+type retries struct {
+	pause time.Duration
+	told  string
+}
+
+// next returns how long to wait after something ended, with an error or without: twice as long each time while it fails in
+// less than the longest pause. It tells whether the error is another than the last.
+func (r *retries) next(lasted time.Duration, err error) (pause time.Duration, news bool) {
+	if err == nil || lasted > longestRetry {
+		*r = retries{}
+	}
+	r.pause = max(shortestRetry, min(2*r.pause, longestRetry))
+	if err == nil {
+		return r.pause, false
+	}
+	news = err.Error() != r.told
+	r.told = err.Error()
+	return r.pause, news
 }
 
 // membership serves one membership, and returns why it is over.

@@ -41,9 +41,10 @@ type Options struct {
 	CertificateLife time.Duration
 	// MetricsAddress and ProbeAddress are where metrics and health are served; "0" serves none.
 	MetricsAddress, ProbeAddress string
-
+	// Clock is the clock.
 	Clock clock.WithTicker
-	Log   logr.Logger
+	// Log is told what people who run the agent should know.
+	Log logr.Logger
 }
 
 // Validate says what is missing.

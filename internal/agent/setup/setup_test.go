@@ -52,10 +52,10 @@ func TestValidate(t *testing.T) {
 func rightsOfAnAgent(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works/status"}, Verbs: []string{"patch", "update"}},
+		{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{"internalmemberclusters"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{"internalmemberclusters/status"}, Verbs: []string{"patch", "update"}},
-		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{clusterv1.HeartbeatLease}, Verbs: []string{"get", "patch", "update"}},
+		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{clusterv1.HeartbeatLease}, Verbs: []string{"patch"}},
 	}}
 	return role, &rbacv1.RoleBinding{
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},

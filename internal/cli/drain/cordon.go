@@ -24,7 +24,7 @@ func NewUncordon(o *options.Options) *cobra.Command {
 		Example: `  # Let member2 be chosen again
   kubectl amc uncordon member2`,
 		Args:              oneMember("uncordon"),
-		ValidArgsFunction: completeMembers(o),
+		ValidArgsFunction: o.CompleteMember,
 		RunE: func(command *cobra.Command, args []string) error {
 			hub, err := o.Hub()
 			if err != nil {
@@ -46,15 +46,6 @@ func oneMember(verb string) cobra.PositionalArgs {
 			return fmt.Errorf("give one member, such as `kubectl amc %s member2`; got %d names", verb, len(args))
 		}
 		return nil
-	}
-}
-
-func completeMembers(o *options.Options) cobra.CompletionFunc {
-	return func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

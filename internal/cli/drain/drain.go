@@ -35,7 +35,7 @@ func NewCommand(o *options.Options) *cobra.Command {
   # And use it again
   kubectl amc uncordon member2`,
 		Args:              oneMember("drain"),
-		ValidArgsFunction: completeMembers(o),
+		ValidArgsFunction: o.CompleteMember,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(command.Context(), timeout)
 			defer cancel()

@@ -41,12 +41,7 @@ func newUpdate(o *options.Options) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: o.CompleteMember,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				name = args[0]
@@ -56,9 +51,7 @@ func newUpdate(o *options.Options) *cobra.Command {
 	}
 	command.Flags().StringVar(&name, "name", "", "the member, in place of the argument")
 	command.Flags().StringSliceVar(&labels, "labels", nil, "labels to set, KEY=VALUE, or to remove, KEY-; several separated by commas (required)")
-	_ = command.RegisterFlagCompletionFunc("name", func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = command.RegisterFlagCompletionFunc("name", o.CompleteMemberFlag)
 	return command
 }
 

@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -80,6 +81,19 @@ func (o *Options) Complete(ctx context.Context, list client.ObjectList, filters 
 		return nil
 	})
 	return names
+}
+
+// CompleteMember completes the one member that a command takes as its argument.
+func (o *Options) CompleteMember(command *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return o.CompleteMemberFlag(command, args, typed)
+}
+
+// CompleteMemberFlag completes a member as the value of a flag.
+func (o *Options) CompleteMemberFlag(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.Complete(command.Context(), &clusterv1.MemberClusterList{}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Namespace returns what --namespace says; empty where it says nothing.

@@ -45,12 +45,12 @@ func agentRole(cluster *clusterv1.MemberCluster) *rbacv1.Role {
 		ObjectMeta: metadata(cluster, namespace, clusterv1.RoleNamePrefix+cluster.Name, clusterv1.FinalizerMemberRights),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works/status"}, Verbs: []string{"patch", "update"}},
+			{APIGroups: []string{placementv1.GroupVersion.Group}, Resources: []string{"works/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{"internalmemberclusters"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{clusterv1.GroupVersion.Group}, Resources: []string{"internalmemberclusters/status"}, Verbs: []string{"patch", "update"}},
 			// The hub makes the Lease, since a right to create cannot be limited to a name.
-			{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{clusterv1.HeartbeatLease}, Verbs: []string{"get", "patch", "update"}},
-			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{clusterv1.HeartbeatLease}, Verbs: []string{"patch"}},
+			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
 	}
 }

@@ -31,10 +31,3 @@ func (a *Applier) orphan(name string, is bool) bool {
 	orphans.Set(float64(len(a.orphaned)))
 	return is && !was
 }
-
-// event tells whoever looks at the Work what was done in the member. It names places and never values.
-func (p *pass) event(kind, reason, action, text string) {
-	if p.Recorder != nil && p.self != nil && p.active {
-		p.Recorder.Eventf(p.work, nil, kind, reason, action, "%s", text)
-	}
-}

@@ -1,0 +1,14 @@
+package placement
+
+import (
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// IsAppliedWork tells whether an owner reference in a member is to an AppliedWork, in whatever version: both its group and
+// its kind are looked at.
+func IsAppliedWork(owner metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == placementv1.GroupVersion.Group && owner.Kind == "AppliedWork"
+}
