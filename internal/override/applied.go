@@ -1,8 +1,8 @@
 package override
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,18 +15,18 @@ import (
 // Applied are the overrides that a cluster gets, and all that it depends on there what they do.
 type Applied struct {
 	placementv1.AppliedOverrides
-	// Labels are those labels of the cluster that the overrides ask for, as JSON; empty where they ask for none.
-	Labels string
+	// Labels are those labels of the cluster that the overrides ask for.
+	Labels map[string]string
 }
 
-// AppliedTo reads what a binding was given.
+// AppliedTo reads what a binding was given. It belongs to the binding.
 func AppliedTo(b placementv1.BindingObject) Applied {
-	return Applied{AppliedOverrides: b.BindingSpec().AppliedOverrides, Labels: b.GetAnnotations()[placementv1.AnnotationOverrideLabels]}
+	return Applied{AppliedOverrides: b.BindingSpec().AppliedOverrides, Labels: b.BindingSpec().OverrideLabels}
 }
 
-// Equal tells whether two are the same. A list that is not there is an empty one.
+// Equal tells whether two are the same. What is not there is the same as what is empty.
 func (a Applied) Equal(b Applied) bool {
-	return a.Labels == b.Labels &&
+	return maps.Equal(a.Labels, b.Labels) &&
 		slices.Equal(a.ClusterResourceOverrideSnapshots, b.ClusterResourceOverrideSnapshots) &&
 		slices.Equal(a.ResourceOverrideSnapshots, b.ResourceOverrideSnapshots)
 }
@@ -36,19 +36,14 @@ func (a Applied) Empty() bool {
 	return len(a.ClusterResourceOverrideSnapshots)+len(a.ResourceOverrideSnapshots) == 0
 }
 
-// Give writes it on a binding, in memory.
+// Give writes it on a binding, in memory. All of it is in the spec, so that whoever counts generations counts a change of the
+// labels too.
 func (a Applied) Give(b placementv1.BindingObject) {
 	b.BindingSpec().AppliedOverrides = *a.DeepCopy()
-	annotations := b.GetAnnotations()
-	if a.Labels == "" {
-		delete(annotations, placementv1.AnnotationOverrideLabels)
-		return
+	b.BindingSpec().OverrideLabels = nil
+	if len(a.Labels) > 0 {
+		b.BindingSpec().OverrideLabels = maps.Clone(a.Labels)
 	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[placementv1.AnnotationOverrideLabels] = a.Labels
-	b.SetAnnotations(annotations)
 }
 
 // Cluster is what an override knows of a cluster.
@@ -60,33 +55,20 @@ type Cluster struct {
 }
 
 // Cluster returns the cluster of that name, as the overrides see it.
-func (a Applied) Cluster(name string) (Cluster, error) {
-	c := Cluster{Name: name}
-	if a.Labels == "" {
-		return c, nil
-	}
-	if err := json.Unmarshal([]byte(a.Labels), &c.Labels); err != nil {
-		return c, fmt.Errorf("read annotation %s: %w", placementv1.AnnotationOverrideLabels, err)
-	}
-	return c, nil
-}
+func (a Applied) Cluster(name string) Cluster { return Cluster{Name: name, Labels: a.Labels} }
 
-// labelsText is the JSON of those of the labels that are asked for; empty where none is.
-func labelsText(asked map[string]bool, clusterLabels map[string]string) string {
-	if len(asked) == 0 {
-		return ""
-	}
-	known := map[string]string{}
+// askedOf returns those of a cluster's labels that are asked for; nil where there is none.
+func askedOf(clusterLabels map[string]string, asked map[string]bool) map[string]string {
+	var known map[string]string
 	for key := range asked {
 		if value, ok := clusterLabels[key]; ok {
+			if known == nil {
+				known = map[string]string{}
+			}
 			known[key] = value
 		}
 	}
-	text, err := json.Marshal(known)
-	if err != nil {
-		panic("encode labels: " + err.Error()) // strings, which can be encoded
-	}
-	return string(text)
+	return known
 }
 
 // Known are snapshots of overrides that can be looked up.
@@ -117,7 +99,7 @@ func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]
 	for _, name := range list.ResourceOverrideSnapshots {
 		ask(name.Namespace, name.Name)
 	}
-	return Applied{AppliedOverrides: list, Labels: labelsText(asked, clusterLabels)}
+	return Applied{AppliedOverrides: list, Labels: askedOf(clusterLabels, asked)}
 }
 
 // ParentOf names the override that a snapshot is a revision of.

@@ -108,9 +108,6 @@ const (
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
 	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
-	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
-	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
-	AnnotationOverrideLabels = "fleetwright.io/override-labels"
 	// AnnotationEnvelopes is, on a master resource snapshot, where its envelopes are: for each the number of its part, a colon,
 	// and what the name of its Work ends with, with commas between.
 	AnnotationEnvelopes = "fleetwright.io/envelopes"

@@ -72,7 +72,7 @@ func TestOverriddenAgain(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("the label is there, and %d bindings are written", len(got))
 	}
-	if text := override.AppliedTo(got[0]).Labels; text != `{"environment":"prod","zone":"z"}` {
-		t.Errorf("labels %s", text)
+	if diff := cmp.Diff(map[string]string{"environment": "prod", "zone": "z"}, override.AppliedTo(got[0]).Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
