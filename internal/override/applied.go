@@ -73,33 +73,34 @@ func askedOf(clusterLabels map[string]string, asked map[string]bool) map[string]
 
 // Known are snapshots of overrides that can be looked up.
 type Known struct {
-	snapshots map[placement.Key]placementv1.OverrideSnapshotObject
+	snapshots map[placement.Key]placementv1.OverrideSnapshotObject // nil for one that is gone
 }
 
-// Know makes snapshots known.
-func Know(snapshots []placementv1.OverrideSnapshotObject) Known {
-	k := Known{snapshots: make(map[placement.Key]placementv1.OverrideSnapshotObject, len(snapshots))}
+// Know makes snapshots known, and of others that they are gone.
+func Know(snapshots []placementv1.OverrideSnapshotObject, gone ...placement.Key) Known {
+	k := Known{snapshots: make(map[placement.Key]placementv1.OverrideSnapshotObject, len(snapshots)+len(gone))}
+	for _, key := range gone {
+		k.snapshots[key] = nil
+	}
 	for _, s := range snapshots {
 		k.snapshots[placement.Key{Namespace: s.GetNamespace(), Name: s.GetName()}] = s
 	}
 	return k
 }
 
-// With completes a list of overrides for a cluster with some labels. A snapshot that is not known asks for no label.
-func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]string) Applied {
+// With completes a list of overrides for a cluster with some labels. A snapshot that is gone asks for no label. Of one that is
+// not known nobody can tell for which it asks: then unknown names it, and nothing may be done with what is returned.
+func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]string) (a Applied, unknown string) {
 	asked := map[string]bool{}
-	ask := func(namespace, name string) {
-		if s := k.snapshots[placement.Key{Namespace: namespace, Name: name}]; s != nil && s.OverridePolicy() != nil {
+	list.Each(func(namespace, name string) {
+		switch s, known := k.snapshots[placement.Key{Namespace: namespace, Name: name}]; {
+		case !known:
+			unknown = strings.TrimPrefix(namespace+"/"+name, "/")
+		case s != nil && s.OverridePolicy() != nil:
 			askedBy(s.OverridePolicy(), clusterLabels, asked)
 		}
-	}
-	for _, name := range list.ClusterResourceOverrideSnapshots {
-		ask("", name)
-	}
-	for _, name := range list.ResourceOverrideSnapshots {
-		ask(name.Namespace, name.Name)
-	}
-	return Applied{AppliedOverrides: list, Labels: askedOf(clusterLabels, asked)}
+	})
+	return Applied{AppliedOverrides: list, Labels: askedOf(clusterLabels, asked)}, unknown
 }
 
 // ParentOf names the override that a snapshot is a revision of.

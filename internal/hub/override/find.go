@@ -144,31 +144,3 @@ func (f *Finder) held(ctx context.Context, r client.Reader, p placementv1.Placem
 	f.objects.Add(uid, objects)
 	return objects, nil
 }
-
-// Known returns the snapshots that the plans of runs name, as a cache knows them.
-func Known(ctx context.Context, r client.Reader, runs []placementv1.UpdateRunObject) (override.Known, error) {
-	if !slices.ContainsFunc(runs, plansOverrides) {
-		return override.Known{}, nil
-	}
-	var all []placementv1.OverrideSnapshotObject
-	for _, namespaced := range []bool{false, true} {
-		snapshots, err := list(ctx, r, namespaced, listing.Shared)
-		if err != nil {
-			return override.Known{}, err
-		}
-		all = append(all, snapshots...)
-	}
-	return override.Know(all), nil
-}
-
-func plansOverrides(run placementv1.UpdateRunObject) bool {
-	for i := range run.UpdateRunStatus().StagesStatus {
-		for j := range run.UpdateRunStatus().StagesStatus[i].Clusters {
-			row := &run.UpdateRunStatus().StagesStatus[i].Clusters[j]
-			if len(row.ClusterResourceOverrideSnapshots)+len(row.ResourceOverrideSnapshots) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -84,17 +84,12 @@ func (c *Controller) toOverrides(_ context.Context, o client.Object) []ctrl.Requ
 
 // each visits the snapshots in a list that are of the controller's kind.
 func (c *Controller) each(a placementv1.AppliedOverrides, visit func(namespace, name string, index int)) {
-	if !c.Namespaced {
-		for _, s := range a.ClusterResourceOverrideSnapshots {
-			name, index := override.SplitName(s)
-			visit("", name, index)
+	a.Each(func(namespace, snapshot string) {
+		if (namespace != "") == c.Namespaced {
+			name, index := override.SplitName(snapshot)
+			visit(namespace, name, index)
 		}
-		return
-	}
-	for _, s := range a.ResourceOverrideSnapshots {
-		name, index := override.SplitName(s.Name)
-		visit(s.Namespace, name, index)
-	}
+	})
 }
 
 // used returns the indexes of an override's snapshots that bindings and unfinished runs name.
