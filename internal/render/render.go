@@ -26,6 +26,8 @@ type Target struct {
 	Binding, Cluster string
 	// ApplyStrategy is how the objects are brought into the cluster.
 	ApplyStrategy *placementv1.ApplyStrategy
+	// ReportBackStrategy is what the cluster reports back of the objects' statuses.
+	ReportBackStrategy *placementv1.ReportBackStrategy
 	// Overrides are those that the cluster gets.
 	Overrides override.Applied
 }
@@ -57,7 +59,8 @@ func Works(t Target, r Revision) []*placementv1.Work {
 			placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
 		}
 		maps.Copy(annotations, overrideHashes(t.Overrides))
-		works = append(works, &placementv1.Work{Spec: placementv1.WorkSpec{ApplyStrategy: t.ApplyStrategy.DeepCopy()}, ObjectMeta: metav1.ObjectMeta{
+		spec := placementv1.WorkSpec{ApplyStrategy: t.ApplyStrategy.DeepCopy(), ReportBackStrategy: t.ReportBackStrategy.DeepCopy()}
+		works = append(works, &placementv1.Work{Spec: spec, ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Namespace:   placement.MemberNamespace(t.Cluster),
 			Labels:      labels,
@@ -125,7 +128,8 @@ func Same(existing, wanted *placementv1.Work) bool {
 	if _, confirmed := existing.Annotations[placementv1.AnnotationRemovalConfirmed]; confirmed {
 		return false
 	}
-	return existing.Spec.ApplyStrategy.Same(wanted.Spec.ApplyStrategy) && includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations, placementv1.AnnotationWrittenGeneration) &&
+	return existing.Spec.ApplyStrategy.Same(wanted.Spec.ApplyStrategy) && existing.Spec.ReportBackStrategy.Same(wanted.Spec.ReportBackStrategy) &&
+		includes(existing.Labels, wanted.Labels) && includes(existing.Annotations, wanted.Annotations, placementv1.AnnotationWrittenGeneration) &&
 		slices.Contains(existing.Finalizers, placementv1.FinalizerWorkCleanup)
 }
 
@@ -172,7 +176,8 @@ func next(existing, wanted *placementv1.Work) int64 {
 	const hash = placementv1.AnnotationContentHash
 	_, marked := existing.Annotations[placementv1.AnnotationWrittenGeneration]
 	if existing.Annotations[hash] == wanted.Annotations[hash] && (AsWritten(existing) || !marked) &&
-		equality.Semantic.DeepEqual(existing.Spec.ApplyStrategy, wanted.Spec.ApplyStrategy) {
+		equality.Semantic.DeepEqual(existing.Spec.ApplyStrategy, wanted.Spec.ApplyStrategy) &&
+		equality.Semantic.DeepEqual(existing.Spec.ReportBackStrategy, wanted.Spec.ReportBackStrategy) {
 		return existing.Generation
 	}
 	return existing.Generation + 1

@@ -13,6 +13,10 @@ import (
 
 var target = Target{Placement: placement.Key{Name: "app"}, PlacementUID: "uid", Binding: "app-c-1234", Cluster: "c"}
 
+var mirror = &placementv1.ReportBackStrategy{
+	Type: placementv1.ReportBackStrategyTypeMirror, Destination: placementv1.ReportBackDestinationWorkAPI,
+}
+
 func TestWorks(t *testing.T) {
 	t.Parallel()
 	r := Revision{Index: "3", Hash: "hash", Parts: []string{"app-3-snapshot", "app-3-0"}}
@@ -39,10 +43,18 @@ func TestWorks(t *testing.T) {
 		t.Errorf("works (-want +got):\n%s", diff)
 	}
 
+	reporting := target
+	reporting.ReportBackStrategy = mirror
+	for _, w := range Works(reporting, r) {
+		if diff := cmp.Diff(mirror, w.Spec.ReportBackStrategy); diff != "" {
+			t.Errorf("the strategy of %s (-want +got):\n%s", w.Name, diff)
+		}
+	}
+
 	inNamespace := target
 	inNamespace.Placement.Namespace = "ns"
 	w := Works(inNamespace, r)[0]
-	if w.Name != "ns.app-work" || w.Labels[placementv1.LabelParentNamespace] != "ns" || !inNamespace.Belongs(w) || target.Belongs(w) {
+	if w.Name != "ns.app.work" || w.Labels[placementv1.LabelParentNamespace] != "ns" || !inNamespace.Belongs(w) || target.Belongs(w) {
 		t.Errorf("a namespaced placement's Work is %+v", w.ObjectMeta)
 	}
 }
@@ -71,6 +83,13 @@ func TestSame(t *testing.T) {
 		"made by a hub that noted no content": {func(w *placementv1.Work) {
 			delete(w.Annotations, placementv1.AnnotationContentHash)
 		}, false},
+		"of another apply strategy": {func(w *placementv1.Work) {
+			w.Spec.ApplyStrategy = &placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeReportDiff}
+		}, false},
+		"reporting statuses back": {func(w *placementv1.Work) { w.Spec.ReportBackStrategy = mirror }, false},
+		"not reporting statuses back, in words": {func(w *placementv1.Work) {
+			w.Spec.ReportBackStrategy = &placementv1.ReportBackStrategy{Type: placementv1.ReportBackStrategyTypeDisabled}
+		}, true},
 		"marked for removal": {func(w *placementv1.Work) {
 			w.Annotations[placementv1.AnnotationRemovalConfirmed] = "true"
 		}, false},
@@ -110,6 +129,7 @@ func TestGenerationToCome(t *testing.T) {
 	}{
 		"a label is missing": {func(w *placementv1.Work) { w.Labels = nil }, "7"},
 		"another content":    {func(w *placementv1.Work) { w.Annotations[placementv1.AnnotationContentHash] = "x" }, "8"},
+		"another report":     {func(w *placementv1.Work) { w.Spec.ReportBackStrategy = mirror }, "8"},
 		"edited by hand":     {func(w *placementv1.Work) { w.Generation = 8 }, "9"},
 		"never marked": {func(w *placementv1.Work) {
 			delete(w.Annotations, placementv1.AnnotationWrittenGeneration)

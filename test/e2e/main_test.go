@@ -28,17 +28,18 @@ func run(m *testing.M) int {
 		Root: framework.Root(), Dir: filepath.Join(framework.Root(), ".sandbox-e2e"), Members: 3, HeartbeatSeconds: 2, Out: os.Stderr,
 		HubArgs: []string{"--skipped-namespaces", "skipped"},
 	}
+	// With E2E_KEEP the sandbox is taken as it is, and stays: for whoever writes a test and runs it again and again.
 	if os.Getenv("E2E_KEEP") == "" {
 		defer func() {
 			if err := fleet.Down(context.Background()); err != nil {
 				fmt.Fprintln(os.Stderr, "stop the sandbox:", err)
 			}
 		}()
-	}
-	// What a run that was broken off has left behind must not decide about this one.
-	if err := fleet.Down(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "clear the sandbox away:", err)
-		return 1
+		// What a run that was broken off has left behind must not decide about this one.
+		if err := fleet.Down(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "clear the sandbox away:", err)
+			return 1
+		}
 	}
 	if err := fleet.Up(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "start the sandbox:", err)

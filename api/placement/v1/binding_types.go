@@ -39,6 +39,10 @@ type ResourceBindingSpec struct {
 	// applyStrategy says how the objects are brought into the cluster. It is written together with resourceSnapshotName.
 	// +optional
 	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
+	// reportBackStrategy says whether the objects' statuses in the cluster are reported back. It is written together with
+	// resourceSnapshotName.
+	// +optional
+	ReportBackStrategy *ReportBackStrategy `json:"reportBackStrategy,omitempty"`
 }
 
 // ResourceBindingStatus is the whole truth about one placement on one cluster.

@@ -108,6 +108,9 @@ const (
 	// removes workloads for such a Work only; one that is deleted in any other way, with its namespace for example, is an
 	// accident: the workloads stay, and the Work that the hub makes again takes them over in place.
 	AnnotationRemovalConfirmed = "fleetwright.io/removal-confirmed"
+	// RemovalAbandons is AnnotationRemovalConfirmed's value on a Work that the hub deletes on purpose and whose objects are to
+	// stay: the agent takes the owner off them. An agent that does not know it removes nothing either.
+	RemovalAbandons = "abandon"
 	// AnnotationEnvelopes is, on a master resource snapshot, where its envelopes are: for each the number of its part, a colon,
 	// and what the name of its Work ends with, with commas between.
 	AnnotationEnvelopes = "fleetwright.io/envelopes"

@@ -194,8 +194,6 @@ func TestLabelSelector(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	cases := map[string]apitest.Case{}
 	for field, text := range map[string]string{
-		"spec.strategy.deleteStrategy":                "  strategy: {deleteStrategy: {propagationPolicy: Abandon}}",
-		"spec.strategy.reportBackStrategy":            "  strategy: {reportBackStrategy: {type: Mirror}}",
 		"spec.policy.policyOfAnotherProduct":          "  policy: {policyOfAnotherProduct: {}}",
 		"spec.strategy.rollingUpdateOfAnotherProduct": "  strategy: {rollingUpdateOfAnotherProduct: {}}",
 	} {

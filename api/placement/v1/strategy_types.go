@@ -25,6 +25,14 @@ type RolloutStrategy struct {
 	// +optional
 	// +kubebuilder:default={}
 	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
+	// reportBackStrategy says whether the statuses that placed objects have in the members are reported back, and where to.
+	// Left out, they are not. An edit travels as a new resource snapshot does.
+	// +optional
+	ReportBackStrategy *ReportBackStrategy `json:"reportBackStrategy,omitempty"`
+	// deleteStrategy says what becomes of the objects in the members when the placement is deleted. It counts as it is then.
+	// +optional
+	// +kubebuilder:default={}
+	DeleteStrategy *DeleteStrategy `json:"deleteStrategy,omitempty"`
 	// rollingUpdate says how many clusters a change of type RollingUpdate may touch at once. Left out, its defaults hold. With
 	// type External it means nothing.
 	// +optional

@@ -202,6 +202,9 @@ type UpdateRunStatus struct {
 	// clusters; later edits of the placement are for later runs.
 	// +optional
 	ApplyStrategy *ApplyStrategy `json:"appliedStrategy,omitempty"`
+	// reportBackStrategy is the placement's, as it was then, and is given along with appliedStrategy.
+	// +optional
+	ReportBackStrategy *ReportBackStrategy `json:"reportBackStrategy,omitempty"`
 	// stagesStatus has an entry for each stage, in order.
 	// +optional
 	// +listType=map

@@ -13,6 +13,10 @@ type WorkSpec struct {
 	// applyStrategy says how the objects are brought into the cluster.
 	// +optional
 	ApplyStrategy *ApplyStrategy `json:"applyStrategy,omitempty"`
+	// reportBackStrategy says whether the objects' statuses in the cluster are reported back. With type Mirror the agent puts
+	// them into status.manifestConditions[].backReportedStatus.
+	// +optional
+	ReportBackStrategy *ReportBackStrategy `json:"reportBackStrategy,omitempty"`
 }
 
 // WorkloadTemplate holds the objects of a Work.
@@ -80,6 +84,10 @@ type ManifestCondition struct {
 	// diffDetails are the differences between the hub's object and the cluster's, where that is not written.
 	// +optional
 	DiffDetails *DiffDetails `json:"diffDetails,omitempty"`
+	// backReportedStatus is the object's status in the cluster, where the Work's reportBackStrategy asks for it and the object is
+	// applied. Secrets, ConfigMaps and objects that have no status have none.
+	// +optional
+	BackReportedStatus *BackReportedStatus `json:"backReportedStatus,omitempty"`
 }
 
 // Work carries objects from the hub to one cluster. It lives in that cluster's namespace on the hub.

@@ -174,11 +174,15 @@ func (a *Applier) setOwners(ctx context.Context, client dynamic.ResourceInterfac
 	return patched, nil
 }
 
-// migrate makes ours what somebody applied on the client's side, so that a field which the hub drops goes away. It is done
-// once, when the object is taken over, and when we merged it ourselves before.
+// migrate makes ours what was applied on the client's side, so that a field which the hub drops goes away: of an object that
+// is taken over what others applied, and of one that is ours already what we merged ourselves, and no more. What somebody
+// applies to it later is theirs and stays.
 func (w *attempt) migrate(ctx context.Context) error {
 	managers := clientSide(w.live)
-	if !w.forces() { // what others applied is theirs
+	switch ours := w.isOurs(w.manifest, w.live); {
+	case !ours && w.strategy.WhenToTakeOver == placementv1.WhenToTakeOverTypeIfNoDiff:
+		return nil // it was compared without this, and would lose what the manifest does not say
+	case ours, !w.forces():
 		managers = managers.Intersection(sets.New(placementv1.FieldManager))
 	}
 	if managers.Len() == 0 {

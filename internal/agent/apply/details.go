@@ -13,10 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// said is in what an object differs by the status so far.
+// said is in what an object differs by the status so far, and what its own status was.
 type said struct {
-	drift *placementv1.DriftDetails
-	diff  *placementv1.DiffDetails
+	drift    *placementv1.DriftDetails
+	diff     *placementv1.DiffDetails
+	mirrored *placementv1.BackReportedStatus
 }
 
 // detail puts into an entry of the status in what the object differs. Since when there is any difference stays known for as
@@ -109,8 +110,8 @@ func trimDetails(entries []placementv1.ManifestCondition) (trimmed bool) {
 }
 
 // tellTrimmed says on the Work whether something was left out.
-func (p *pass) tellTrimmed(status *placementv1.WorkStatus, places bool, omitted int) {
-	if !places && omitted == 0 {
+func (p *pass) tellTrimmed(status *placementv1.WorkStatus, statuses int, places bool, omitted int) {
+	if statuses == 0 && !places && omitted == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, placementv1.ConditionStatusTrimmed)
 		return
 	}
@@ -118,7 +119,7 @@ func (p *pass) tellTrimmed(status *placementv1.WorkStatus, places bool, omitted 
 	if places {
 		message += "; of what drifted or differs not all places are listed"
 	}
-	p.set(&status.Conditions, placementv1.ConditionStatusTrimmed, metav1.ConditionTrue, placementv1.ReasonOversized, message+notListed(omitted))
+	p.set(&status.Conditions, placementv1.ConditionStatusTrimmed, metav1.ConditionTrue, placementv1.ReasonOversized, message+notMirrored(statuses)+notListed(omitted))
 }
 
 func size(v any) int {

@@ -46,6 +46,9 @@ func (p *pass) remove(ctx context.Context) error {
 		return nil // the first moment, in which another Work may take something over
 	}
 	reason, message := placementv1.ReasonResourcesRemoved, "Nothing of it is left in the member"
+	if p.self.abandons {
+		reason, message = placementv1.ReasonResourcesReleased, "All of it stays in the member, and is the fleet's no more: the placement's deleteStrategy is Abandon"
+	}
 	if len(p.memory.released) > 0 {
 		reason, message = placementv1.ReasonResourcesReleased, few(p.memory.released)
 	}

@@ -77,11 +77,11 @@ func (p *pass) report(ctx context.Context) error {
 		return nil
 	}
 	before := map[placementv1.WorkResourceIdentifier][]metav1.Condition{}
-	differed := map[objectKey]said{} // by the object, whose position in the Work may change
+	details := map[objectKey]said{} // by the object, whose position in the Work may change
 	for _, m := range p.current().ManifestConditions {
 		before[m.Identifier] = m.Conditions
-		if m.DriftDetails != nil || m.DiffDetails != nil {
-			differed[keyOfID(&m.Identifier)] = said{m.DriftDetails, m.DiffDetails}
+		if m.DriftDetails != nil || m.DiffDetails != nil || m.BackReportedStatus != nil {
+			details[keyOfID(&m.Identifier)] = said{m.DriftDetails, m.DiffDetails, m.BackReportedStatus}
 		}
 	}
 	status := &placementv1.WorkStatus{
@@ -92,12 +92,14 @@ func (p *pass) report(ctx context.Context) error {
 	for _, m := range p.manifests {
 		entry := placementv1.ManifestCondition{Identifier: m.id, Conditions: slices.Clone(before[m.id])}
 		p.judge(m, &entry.Conditions, &counts)
-		p.detail(m, &entry, differed[m.key])
+		p.detail(m, &entry, details[m.key])
+		entry.BackReportedStatus = p.mirrored(m, details[m.key].mirrored)
 		status.ManifestConditions = append(status.ManifestConditions, entry)
 	}
+	statuses := trimMirrored(status.ManifestConditions)
 	places := trimDetails(status.ManifestConditions)
 	omitted := trim(status)
-	p.tellTrimmed(status, places, omitted)
+	p.tellTrimmed(status, statuses, places, omitted)
 	if p.strategy.ReportsOnly() {
 		p.summarizeDiffs(status, counts, omitted)
 	} else {
@@ -131,11 +133,7 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 		reason, message = placementv1.ReasonManifestAppliedWithFailedDriftDetection, m.undetected
 	}
 	p.set(conditions, placementv1.ConditionApplied, metav1.ConditionTrue, reason, message)
-	live := m.live
-	if seen := p.watches.get(m.gvr, m.key); seen != nil && seen.object != nil && seen.object.GetUID() == live.GetUID() && newer(seen.object, live) {
-		live = seen.object
-	}
-	verdict := health.Judge(live)
+	verdict := health.Judge(p.latest(m))
 	state := metav1.ConditionFalse
 	if verdict.Available {
 		state = metav1.ConditionTrue
@@ -266,13 +264,13 @@ func (p *pass) set(conditions *[]metav1.Condition, conditionType string, state m
 	})
 }
 
-// writeStatus writes the status, if it differs. Where only the wording of a message does, that can wait a little.
+// writeStatus writes the status, if it differs. What nobody acts on can wait a little.
 func (p *pass) writeStatus(ctx context.Context, status *placementv1.WorkStatus) error {
 	before := p.current()
 	if equality.Semantic.DeepEqual(status, before) {
 		return nil
 	}
-	if rest := gossip - p.Clock.Now().Sub(p.memory.writtenAt); rest > 0 && equality.Semantic.DeepEqual(wordless(status), wordless(before)) {
+	if rest := mayWait(status, before) - p.Clock.Now().Sub(p.memory.writtenAt); rest > 0 {
 		p.lookAgain(rest)
 		return nil
 	}

@@ -43,6 +43,8 @@ func TestStrategies(t *testing.T) {
 		"tells what others added":             testFullDrift,
 		"server-side, conflicts":              testServerSideConflict,
 		"co-owners":                           testCoOwners,
+		"abandons":                            testAbandon,
+		"abandons only what is ours":          testAbandonOnlyWhatIsOurs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -196,10 +196,7 @@ func (a *agent) await(w *placementv1.Work, conditionType, want string) *metav1.C
 func (a *agent) remove(w *placementv1.Work, confirmed bool, want string) {
 	a.t.Helper()
 	if confirmed {
-		patch := []byte(`{"metadata":{"annotations":{"` + placementv1.AnnotationRemovalConfirmed + `":"true"}}}`)
-		if err := a.hub.Patch(a.t.Context(), w, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-			a.t.Fatalf("confirm the removal of Work %s: %v", w.Name, err)
-		}
+		a.confirm(w, "true")
 	}
 	if err := a.hub.Delete(a.t.Context(), w); err != nil {
 		a.t.Fatalf("delete Work %s: %v", w.Name, err)
@@ -209,6 +206,15 @@ func (a *agent) remove(w *placementv1.Work, confirmed bool, want string) {
 		a.t.Fatalf("lift the finalizer of Work %s: %v", w.Name, err)
 	}
 	framework.AwaitGone(a.t, a.hub, w)
+}
+
+// confirm says on a Work how its removal is meant.
+func (a *agent) confirm(w *placementv1.Work, how string) {
+	a.t.Helper()
+	patch := []byte(`{"metadata":{"annotations":{"` + placementv1.AnnotationRemovalConfirmed + `":"` + how + `"}}}`)
+	if err := a.hub.Patch(a.t.Context(), w, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		a.t.Fatalf("confirm the removal of Work %s: %v", w.Name, err)
+	}
 }
 
 const (

@@ -23,7 +23,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // sight is an object as it was seen last.
 type sight struct {
-	// object is nil where the object is known to be gone. Of kinds that are available at once it has the metadata alone.
+	// object is nil where the object is known to be gone. Of kinds that are available at once it has metadata and status alone.
 	object *unstructured.Unstructured
 	// fingerprint stands for what of it is ours.
 	fingerprint string
@@ -418,8 +418,12 @@ func slim(object *unstructured.Unstructured) *unstructured.Unstructured {
 		o.SetName(object.GetName())
 		o.SetUID(object.GetUID())
 		o.SetResourceVersion(object.GetResourceVersion())
+		o.SetGeneration(object.GetGeneration())
 		o.SetFinalizers(object.GetFinalizers())
 		o.SetDeletionTimestamp(object.GetDeletionTimestamp())
+		if status, has := object.Object["status"]; has && !unmirrored[object.GroupVersionKind().GroupKind()] {
+			o.Object["status"] = runtime.DeepCopyJSONValue(status) // a Namespace's or a ResourceQuota's, which is small
+		}
 		return o
 	}
 	o := object.DeepCopy()

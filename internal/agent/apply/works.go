@@ -16,8 +16,10 @@ type view struct {
 	// placement, binding and index name what the Work was rendered for; parts is how many Works carry that snapshot.
 	placement, binding, index string
 	parts                     int
-	// deleting tells that the Work is going; removal that the hub means its objects to go with it.
+	// deleting tells that the Work is going; removal that the hub means that.
 	deleting, removal bool
+	// abandons tells that the hub means the Work to go and its objects to stay.
+	abandons bool
 	// reportsOnly tells that the Work writes nothing into the member, and so takes nothing over.
 	reportsOnly bool
 	// objects are what the Work lists.
@@ -108,10 +110,12 @@ func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 	if err != nil || parts < 1 {
 		parts = 1
 	}
+	deleting, confirmed := !work.DeletionTimestamp.IsZero(), work.Annotations[placementv1.AnnotationRemovalConfirmed]
 	return &view{
 		name: work.Name, placement: placementOf(work),
 		binding: work.Labels[placementv1.LabelParentBinding], index: work.Labels[placementv1.LabelParentSnapshotIndex], parts: parts,
-		deleting: !work.DeletionTimestamp.IsZero(), removal: work.Annotations[placementv1.AnnotationRemovalConfirmed] == "true",
+		deleting: deleting, removal: confirmed == "true" || confirmed == placementv1.RemovalAbandons,
+		abandons:    deleting && confirmed == placementv1.RemovalAbandons,
 		reportsOnly: work.Spec.ApplyStrategy.ReportsOnly(), objects: objects,
 	}
 }

@@ -45,7 +45,11 @@ func (c *Controller) remove(ctx context.Context, key model.Key, p placementv1.Pl
 		return 0, fmt.Errorf("remove the finalizer from %s %s: %w", c.Kinds.Placement, key, err)
 	}
 	c.Tracker.Forget(p.GetUID())
-	c.event(p, corev1.EventTypeNormal, EventFinalizerRemoved, "All that was placed is gone from the clusters, and all snapshots are gone from the hub")
+	became := "All that was placed is gone from the clusters"
+	if p.PlacementSpec().Strategy.DeleteStrategy.Abandons() {
+		became = "All that was placed stays in the clusters, and is the fleet's no more, since the deleteStrategy is Abandon"
+	}
+	c.event(p, corev1.EventTypeNormal, EventFinalizerRemoved, became+"; all snapshots are gone from the hub")
 	return 0, nil
 }
 

@@ -116,8 +116,8 @@ func (w *Watches) Start(ctx context.Context) error {
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 	} {
 		follower := &follower{
-			client: w.Client, clock: w.Clock, gvr: gvr,
-			begun:   func(bool) { offer(w.altered) },
+			client: w.Client, clock: w.Clock, gvr: gvr, watchable: true,
+			begun:   func(bool, bool) { offer(w.altered) },
 			changed: func(*metav1.PartialObjectMetadata) { offer(w.altered) },
 		}
 		all.Go(func() { follower.run(ctx) })
@@ -194,18 +194,20 @@ func (w *Watches) fit(ctx context.Context, all *sync.WaitGroup) error {
 func (w *Watches) follow(ctx context.Context, r resource, all *sync.WaitGroup) context.CancelFunc {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{
-		client: w.Client, clock: w.Clock, gvr: r.gvr,
-		begun: func(any bool) {
-			if any {
-				w.tell(func(i *interest) bool { return i.mayHold(r) })
-			}
-		},
+		client: w.Client, clock: w.Clock, gvr: r.gvr, watchable: r.watchable,
+		begun: func(first, exists bool) { w.begun(r, first, exists) },
 		changed: func(o *metav1.PartialObjectMetadata) {
 			w.tell(func(i *interest) bool { return i.wants(r, o) })
 		},
 	}
 	all.Go(func() { f.run(ctx) })
 	return cancel
+}
+
+// begun tells those who may have missed something of a resource until now. Before its watch began for the first time, that
+// can be no more than what is there, or what a selection found and is gone since; between two watches it can be anything.
+func (w *Watches) begun(r resource, first, exists bool) {
+	w.tell(func(i *interest) bool { return i.mayHold(r) && (!first || exists || i.held(r)) })
 }
 
 // tell tells all placements whose interest is of a sort.

@@ -107,14 +107,17 @@ func cachedParts(options Options) map[client.Object]cache.ByObject {
 	return parts
 }
 
-// withoutContent keeps manifests and snapshot content out of the cache, so that the hub's memory does not grow with
-// them. Who needs content reads it live.
+// withoutContent keeps manifests, snapshot content and the statuses of placed objects out of the cache, so that the hub's
+// memory does not grow with them. Who needs content reads it live.
 func withoutContent() map[client.Object]cache.ByObject {
 	strip := func(object any) (any, error) {
 		switch o := object.(type) {
 		case *placementv1.Work:
 			o.ManagedFields = nil
 			o.Spec.Workload.Manifests = nil
+			for i := range o.Status.ManifestConditions {
+				o.Status.ManifestConditions[i].BackReportedStatus = nil
+			}
 		case placementv1.ResourceSnapshotObject:
 			o.SetManagedFields(nil)
 			o.ResourceSnapshotSpec().SelectedResources = nil

@@ -94,7 +94,7 @@ func (a *agent) answer(ctx context.Context, w *placementv1.Work) {
 	// A conflict, or that it is gone, brings another event.
 	err := a.Status().Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err == nil && !w.DeletionTimestamp.IsZero() {
-		if c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionRemoved); c.Reason == placementv1.ReasonRemovalNotConfirmed {
+		if c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionRemoved); c.Reason == placementv1.ReasonRemovalNotConfirmed || c.Reason == placementv1.ReasonResourcesReleased {
 			a.released = append(a.released, w.Name)
 		} else if c.Status == metav1.ConditionTrue {
 			a.removed = append(a.removed, w.Name)
@@ -145,6 +145,8 @@ func (a *agent) remove(w *placementv1.Work) {
 	switch {
 	case !isConfirmed(w):
 		c.Reason = placementv1.ReasonRemovalNotConfirmed
+	case w.Annotations[placementv1.AnnotationRemovalConfirmed] == placementv1.RemovalAbandons:
+		c.Reason = placementv1.ReasonResourcesReleased
 	case a.mood == clinging:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, placementv1.ReasonRemovalFailed, "the member does not let go of it"
 	}

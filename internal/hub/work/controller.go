@@ -99,12 +99,13 @@ func targetOf(b placementv1.BindingObject) render.Target {
 		name = placement.PolicySnapshotPlacement(b.BindingSpec().SchedulingPolicySnapshotName)
 	}
 	return render.Target{
-		Placement:     placement.Key{Namespace: b.GetNamespace(), Name: name},
-		PlacementUID:  b.GetAnnotations()[placementv1.AnnotationPlacementUID],
-		Binding:       b.GetName(),
-		Cluster:       b.BindingSpec().TargetCluster,
-		ApplyStrategy: b.BindingSpec().ApplyStrategy,
-		Overrides:     override.AppliedTo(b),
+		Placement:          placement.Key{Namespace: b.GetNamespace(), Name: name},
+		PlacementUID:       b.GetAnnotations()[placementv1.AnnotationPlacementUID],
+		Binding:            b.GetName(),
+		Cluster:            b.BindingSpec().TargetCluster,
+		ApplyStrategy:      b.BindingSpec().ApplyStrategy,
+		ReportBackStrategy: b.BindingSpec().ReportBackStrategy,
+		Overrides:          override.AppliedTo(b),
 	}
 }
 

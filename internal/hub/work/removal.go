@@ -30,11 +30,11 @@ func (c *Controller) remove(ctx context.Context, o observed, t render.Target, wo
 	if !controllerutil.ContainsFinalizer(b, placementv1.FinalizerWorkCleanup) {
 		return 0, nil
 	}
-	meant, err := c.isMeant(ctx, b, t)
+	meant, err := c.meaning(ctx, b, t)
 	if err != nil {
 		return 0, err
 	}
-	if !meant {
+	if meant == byAccident {
 		log.FromContext(ctx).Info("The binding was deleted, but not by the hub: what was placed stays, and the binding is made again",
 			"cluster", t.Cluster, "placement", t.Placement)
 		return 0, c.release(ctx, b)
@@ -43,7 +43,7 @@ func (c *Controller) remove(ctx context.Context, o observed, t render.Target, wo
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		if w := works[name]; t.Belongs(w) {
 			left++
-			if err := c.removeWork(ctx, t, w); err != nil {
+			if err := c.removeWork(ctx, t, w, meant); err != nil {
 				return 0, err
 			}
 			o.works = append(o.works, w)
@@ -62,25 +62,50 @@ func (c *Controller) remove(ctx context.Context, o observed, t render.Target, wo
 	if early := b.GetDeletionTimestamp().Add(removalTime).Sub(o.now); early > 0 {
 		return early, nil
 	}
-	return c.report(ctx, b, removalStatus(o))
+	return c.report(ctx, b, removalStatus(o, meant))
 }
 
-// isMeant tells whether a binding was deleted so that what was placed is removed. The hub deletes bindings for two reasons
-// alone: their cluster is not chosen any more, which their state says, or their placement is deleted. Of a cluster that is no
-// member any more nothing is removed in any case.
-func (c *Controller) isMeant(ctx context.Context, b placementv1.BindingObject, t render.Target) (bool, error) {
+// meant is what somebody means to become of what was placed; its text is what a Work says of it.
+type meant string
+
+const (
+	byAccident  meant = ""
+	toBeRemoved meant = "true"
+	toBeLeft    meant = placementv1.RemovalAbandons
+)
+
+// meaning tells what is meant by the deletion of a binding. The hub deletes bindings for two reasons alone: their cluster is
+// not chosen any more, which their state says, or their placement is deleted, of which the placement's deleteStrategy says
+// more. Of a cluster that is no member any more nothing is removed in any case.
+func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t render.Target) (meant, error) {
+	// The cache is enough to know that a placement is being deleted, which is not undone, and what its strategy was then. That
+	// it is not is asked live.
+	p, err := c.placement(ctx, c.Client, t)
+	if err != nil || isDeleted(p) {
+		return meantBy(p), err
+	}
 	if b.BindingSpec().State == placementv1.BindingStateUnscheduled {
-		return true, nil
+		return toBeRemoved, nil
 	}
-	// The cache is enough to know that a placement is being deleted, which is not undone. That it is not is asked live.
-	if p, err := c.placement(ctx, c.Client, t); err != nil || (p != nil && !p.GetDeletionTimestamp().IsZero()) {
-		return err == nil, err
+	if p, err = c.placement(ctx, c.APIReader, t); err != nil || p == nil || isDeleted(p) {
+		return meantBy(p), err
 	}
-	if p, err := c.placement(ctx, c.APIReader, t); err != nil || p == nil || !p.GetDeletionTimestamp().IsZero() {
-		return err == nil, err
+	if cluster, err := c.cluster(ctx, c.APIReader, t.Cluster); err != nil || cluster != nil {
+		return byAccident, err
 	}
-	cluster, err := c.cluster(ctx, c.APIReader, t.Cluster)
-	return cluster == nil, err
+	return toBeRemoved, nil
+}
+
+func isDeleted(p placementv1.PlacementObject) bool {
+	return p != nil && !p.GetDeletionTimestamp().IsZero()
+}
+
+// meantBy is what a deleted placement wants; nil is one that is gone, which cannot be asked.
+func meantBy(p placementv1.PlacementObject) meant {
+	if p != nil && p.PlacementSpec().Strategy.DeleteStrategy.Abandons() {
+		return toBeLeft
+	}
+	return toBeRemoved
 }
 
 // placement reads the placement that a binding was made for; nil where it is gone.
@@ -114,11 +139,15 @@ func (c *Controller) release(ctx context.Context, b placementv1.BindingObject) e
 }
 
 // removalStatus says what a deleted binding waits for.
-func removalStatus(o observed) placementv1.ResourceBindingStatus {
+func removalStatus(o observed, why meant) placementv1.ResourceBindingStatus {
+	does := "remove"
+	if why == toBeLeft {
+		does = "let go of"
+	}
 	status := *o.binding.BindingStatus().DeepCopy()
 	status.FailedPlacements, status.DriftedPlacements, status.DiffedPlacements = nil, nil, nil
-	message := fmt.Sprintf("Being removed since %s: waiting for the agent of cluster %q to remove what was placed there",
-		o.binding.GetDeletionTimestamp().UTC().Format(time.RFC3339), o.binding.BindingSpec().TargetCluster)
+	message := fmt.Sprintf("Being removed since %s: waiting for the agent of cluster %q to %s what was placed there",
+		o.binding.GetDeletionTimestamp().UTC().Format(time.RFC3339), o.binding.BindingSpec().TargetCluster, does)
 	for _, w := range o.works {
 		if removed := current(w, placementv1.ConditionRemoved); removed != nil && removed.Status == metav1.ConditionFalse {
 			message += fmt.Sprintf("; work object %s: %s", w.Name, placement.Quote(removed.Message))
@@ -161,7 +190,7 @@ func (c *Controller) liveWorks(ctx context.Context, t render.Target) (int, error
 // removeWork takes away a Work that is not wanted any more, a step at each pass: it says that the removal is meant, deletes
 // the Work, and lets it go when the agent has answered. What the hub knows of the cluster is read live: to remove what a
 // leaving cluster is to keep could not be made good.
-func (c *Controller) removeWork(ctx context.Context, t render.Target, w *placementv1.Work) error {
+func (c *Controller) removeWork(ctx context.Context, t render.Target, w *placementv1.Work, why meant) error {
 	if !w.DeletionTimestamp.IsZero() && isConfirmed(w) {
 		if hasAnswered(w) {
 			return c.lift(ctx, w)
@@ -180,17 +209,17 @@ func (c *Controller) removeWork(ctx context.Context, t render.Target, w *placeme
 		return nil
 	}
 	if !isConfirmed(w) {
-		if err := c.confirm(ctx, w); err != nil {
+		if err := c.confirm(ctx, w, why); err != nil {
 			return err
 		}
 	}
 	return c.deleteWork(ctx, w)
 }
 
-// confirm says on a Work that its removal is meant.
-func (c *Controller) confirm(ctx context.Context, w *placementv1.Work) error {
+// confirm says on a Work that its removal is meant, and how.
+func (c *Controller) confirm(ctx context.Context, w *placementv1.Work, why meant) error {
 	before := w.DeepCopy()
-	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationRemovalConfirmed, "true")
+	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationRemovalConfirmed, string(why))
 	err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsNotFound(err) {
 		return errStale
@@ -253,7 +282,8 @@ func (c *Controller) liftNow(ctx context.Context, w *placementv1.Work) error {
 }
 
 func isConfirmed(w *placementv1.Work) bool {
-	return w.Annotations[placementv1.AnnotationRemovalConfirmed] == "true"
+	said := meant(w.Annotations[placementv1.AnnotationRemovalConfirmed])
+	return said == toBeRemoved || said == toBeLeft
 }
 
 // hasAnswered tells whether the agent has done what the Work's deletion asks of it. That it left everything alone is no

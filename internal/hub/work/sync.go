@@ -98,8 +98,8 @@ func (c *Controller) wish(ctx context.Context, t render.Target, works map[string
 func withStrategy(t render.Target, have []*placementv1.Work) []*placementv1.Work {
 	wanted := make([]*placementv1.Work, 0, len(have))
 	for _, w := range have {
-		copied := *w // of the cache, of which only the strategy is replaced
-		copied.Spec.ApplyStrategy = t.ApplyStrategy
+		copied := *w // of the cache, of which only the strategies are replaced
+		copied.Spec.ApplyStrategy, copied.Spec.ReportBackStrategy = t.ApplyStrategy, t.ReportBackStrategy
 		wanted = append(wanted, &copied)
 	}
 	return wanted
@@ -311,7 +311,7 @@ func (c *Controller) removeSurplus(ctx context.Context, t render.Target, works m
 	}
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		if work := works[name]; !needed[name] && t.Belongs(work) {
-			if err := c.removeWork(ctx, t, work); err != nil {
+			if err := c.removeWork(ctx, t, work, toBeRemoved); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,10 @@ import (
 // a cluster may take long. All that was said of the placement before is not true any more, and is gone.
 func Removing(kinds *placement.Kinds, p placementv1.PlacementObject, clusters []string, trouble func(string) string, now time.Time) placementv1.PlacementStatus {
 	const shown = 5
+	does := "remove"
+	if p.PlacementSpec().Strategy.DeleteStrategy.Abandons() {
+		does = "let go of"
+	}
 	var waiting []string
 	for i, cluster := range clusters {
 		if i == shown {
@@ -28,7 +32,7 @@ func Removing(kinds *placement.Kinds, p placementv1.PlacementObject, clusters []
 	r := &rollup{Input: Input{Kinds: kinds, Placement: p, Now: now}, generation: p.GetGeneration()}
 	c := r.finish(metav1.Condition{
 		Type: placementv1.ConditionRemoved, Status: metav1.ConditionFalse, Reason: placementv1.ReasonRemovalInProgress,
-		Message: fmt.Sprintf("Waiting for %d cluster(s) to remove what was placed there: %s", len(clusters), strings.Join(waiting, ", ")),
+		Message: fmt.Sprintf("Waiting for %d cluster(s) to %s what was placed there: %s", len(clusters), does, strings.Join(waiting, ", ")),
 	})
 	return placementv1.PlacementStatus{
 		ClusterSummary: &placementv1.ClusterSummary{

@@ -378,4 +378,10 @@ func TestRemoving(t *testing.T) {
 	if diff := cmp.Diff(want, summarize(status.Conditions)); diff != "" {
 		t.Errorf("unexpected conditions (-want +got):\n%s", diff)
 	}
+	in.Placement.PlacementSpec().Strategy.DeleteStrategy = &placementv1.DeleteStrategy{PropagationPolicy: placementv1.DeletePropagationPolicyAbandon}
+	status = rollup.Removing(placement.ClusterKinds(), in.Placement, []string{"a"}, trouble, later)
+	want = []string{"Removed=False/RemovalInProgress: Waiting for 1 cluster(s) to let go of what was placed there: a"}
+	if diff := cmp.Diff(want, summarize(status.Conditions)); diff != "" {
+		t.Errorf("of one that abandons (-want +got):\n%s", diff)
+	}
 }

@@ -238,3 +238,32 @@ func TestOverridesKeepToTheBudget(t *testing.T) {
 		t.Errorf("got %v, want nothing", lines(plan))
 	}
 }
+
+// An edit of how clusters are written, or of what they report back, goes by the budget, too.
+func TestStrategiesKeepToTheBudget(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Wanted{
+		"apply strategy": {Snapshot: "v1", ApplyStrategy: &placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeReportDiff}},
+		"report back": {Snapshot: "v1", ReportBackStrategy: &placementv1.ReportBackStrategy{
+			Type: placementv1.ReportBackStrategyTypeMirror, Destination: placementv1.ReportBackDestinationWorkAPI,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := Input{Config: budget("1", "0"), Now: noon, Bindings: []placementv1.BindingObject{binding("a", "v1", "available"), binding("b", "v1", "available")}}
+			in.Want = func(placementv1.BindingObject) Wanted { return want }
+			plan := Make(in)
+			if len(plan.Steps) != 1 || len(plan.Waits) != 1 {
+				t.Errorf("got %v, want one cluster to move and the other to wait", lines(plan))
+			}
+			b := in.Bindings[0]
+			want.Give(b)
+			if differs := want.Differs(b); differs != "" {
+				t.Errorf("what was given differs: %s", differs)
+			}
+			if differs := (Wanted{Snapshot: "v1"}).Differs(b); differs == "" {
+				t.Error("to take it back is no change")
+			}
+		})
+	}
+}

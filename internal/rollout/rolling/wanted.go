@@ -17,6 +17,8 @@ type Wanted struct {
 	Overrides *override.Applied
 	// ApplyStrategy is how the objects are to be brought into the cluster; nil is the default.
 	ApplyStrategy *placementv1.ApplyStrategy
+	// ReportBackStrategy is what the cluster is to report back of the objects' statuses; nil is nothing.
+	ReportBackStrategy *placementv1.ReportBackStrategy
 }
 
 // InputFor is the input of a plan for a placement, but for Deleted: what its clusters are to have follows from its spec, from
@@ -27,7 +29,7 @@ func InputFor(p placementv1.PlacementObject, latest string, overrides override.B
 	return Input{
 		Config: strategy.RollingUpdate, Bindings: bindings, Now: now,
 		Want: func(b placementv1.BindingObject) Wanted {
-			want := Wanted{Snapshot: latest, ApplyStrategy: strategy.ApplyStrategy}
+			want := Wanted{Snapshot: latest, ApplyStrategy: strategy.ApplyStrategy, ReportBackStrategy: strategy.ReportBackStrategy}
 			if overrides != nil {
 				applied := overrides(b)
 				want.Overrides = &applied
@@ -46,6 +48,8 @@ func (w Wanted) Differs(b placementv1.BindingObject) string {
 		return "the cluster has other overrides than it is to get now"
 	case !w.ApplyStrategy.Same(spec.ApplyStrategy):
 		return "the cluster is written with another apply strategy than the placement has now"
+	case !w.ReportBackStrategy.Same(spec.ReportBackStrategy):
+		return "the cluster reports statuses back by another reportBackStrategy than the placement has now"
 	default:
 		return ""
 	}
@@ -56,7 +60,7 @@ func (w Wanted) Give(b placementv1.BindingObject) {
 	spec := b.BindingSpec()
 	spec.State = placementv1.BindingStateBound
 	spec.ResourceSnapshotName = w.Snapshot
-	spec.ApplyStrategy = w.ApplyStrategy.DeepCopy()
+	spec.ApplyStrategy, spec.ReportBackStrategy = w.ApplyStrategy.DeepCopy(), w.ReportBackStrategy.DeepCopy()
 	if w.Overrides != nil {
 		w.Overrides.Give(b)
 	}

@@ -216,6 +216,7 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	b.BindingSpec().State = placementv1.BindingStateBound
 	b.BindingSpec().ResourceSnapshotName = s.target
 	b.BindingSpec().ApplyStrategy = s.status.ApplyStrategy.DeepCopy()
+	b.BindingSpec().ReportBackStrategy = s.status.ReportBackStrategy.DeepCopy()
 	applied.Give(b)
 	annotations := b.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()

@@ -101,6 +101,7 @@ func MakePlan(in PlanInput) Plan {
 		PolicyObservedClusterCount:   int32(len(chosen)), //nolint:gosec // a fleet has fewer than 2^31 clusters
 		StagedUpdateStrategySnapshot: in.Strategy.DeepCopy(),
 		ApplyStrategy:                in.Placement.PlacementSpec().Strategy.ApplyStrategy.DeepCopy(),
+		ReportBackStrategy:           in.Placement.PlacementSpec().Strategy.ReportBackStrategy.DeepCopy(),
 		StagesStatus:                 stages,
 		DeletionStageStatus:          newStage(placementv1.DeletionStageName, dropped),
 	}

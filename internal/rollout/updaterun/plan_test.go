@@ -445,3 +445,25 @@ func TestDamagedStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestStrategiesAreFrozen: a run gives all of its clusters the strategies that the placement had when it started.
+func TestStrategiesAreFrozen(t *testing.T) {
+	t.Parallel()
+	s := newSim(t)
+	s.join("a", nil)
+	s.join("b", nil)
+	s.strategy("one", allAtOnce(atMost("1")))
+	server := &placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeServerSideApply}
+	mirror := &placementv1.ReportBackStrategy{Type: placementv1.ReportBackStrategyTypeMirror, Destination: placementv1.ReportBackDestinationWorkAPI}
+	s.placement.Spec.Strategy.ApplyStrategy, s.placement.Spec.Strategy.ReportBackStrategy = server, mirror
+	s.create("first", "one", "0", run)
+	s.settle()
+	s.placement.Spec.Strategy.ApplyStrategy, s.placement.Spec.Strategy.ReportBackStrategy = nil, nil
+	s.available("a")
+	s.settle()
+	for name, b := range s.bindings {
+		if !b.Spec.ApplyStrategy.Same(server) || !b.Spec.ReportBackStrategy.Same(mirror) {
+			t.Errorf("cluster %s was given %+v and %+v", name, b.Spec.ApplyStrategy, b.Spec.ReportBackStrategy)
+		}
+	}
+}
