@@ -16,7 +16,7 @@ import (
 type Applied struct {
 	placementv1.AppliedOverrides
 	// Labels are those labels of the cluster that the overrides ask for.
-	Labels map[string]string
+	Labels map[string]string `json:"overrideLabels,omitempty"`
 }
 
 // AppliedTo reads what a binding was given. It belongs to the binding.

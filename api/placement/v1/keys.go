@@ -119,6 +119,9 @@ const (
 	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
 	// before, or not at all.
 	AnnotationOverrideFailed = "fleetwright.io/override-failed"
+	// AnnotationAppliedOverrides is, on the first Work of a binding that has overrides, which, as JSON: a binding that somebody
+	// deleted is made again with them.
+	AnnotationAppliedOverrides = "fleetwright.io/applied-overrides"
 	// AnnotationHeldObjects is, on a Work, a JSON list of identifiers of objects that it does not have because they could not be
 	// overridden, and that agents leave as they are if they have placed them; or HeldAll, where they would be too many to list.
 	AnnotationHeldObjects = "fleetwright.io/held-objects"
