@@ -33,7 +33,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.newSnapshot(), handler.EnqueueRequestsFromMapFunc(toOverride), builder.WithPredicates(c.forgets())).
 		WithOptions(enqueue.Options(workers))
 	for _, kinds := range c.Kinds {
-		b = b.Watches(kinds.NewBinding(), handler.EnqueueRequestsFromMapFunc(c.toOverrides), builder.WithPredicates(whenLetGo()))
+		b = b.Watches(kinds.NewBinding(), handler.EnqueueRequestsFromMapFunc(c.toOverrides), builder.WithPredicates(whenLetGo())).
+			Watches(kinds.NewUpdateRun(), handler.EnqueueRequestsFromMapFunc(c.ofRun), builder.WithPredicates(whenRunEnds()))
 	}
 	if err := b.Complete(c); err != nil {
 		return fmt.Errorf("set up the controller of overrides: %w", err)
@@ -79,6 +80,34 @@ func (c *Controller) toOverrides(_ context.Context, o client.Object) []ctrl.Requ
 	c.each(b.BindingSpec().AppliedOverrides, func(namespace, name string, _ int) {
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
 	})
+	return requests
+}
+
+// whenRunEnds lets pass what may have left a snapshot unused: that a run ends, or is gone.
+func whenRunEnds() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(placementv1.UpdateRunObject)
+			after, ok2 := e.ObjectNew.(placementv1.UpdateRunObject)
+			return ok1 && ok2 && !updaterun.Finished(before.UpdateRunStatus()) && updaterun.Finished(after.UpdateRunStatus())
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// ofRun maps a run to the overrides that its plan names.
+func (c *Controller) ofRun(_ context.Context, o client.Object) []ctrl.Request {
+	run, ok := o.(placementv1.UpdateRunObject)
+	if !ok {
+		return nil
+	}
+	var requests []ctrl.Request
+	for key := range planned([]placementv1.UpdateRunObject{run}) {
+		if name, _ := override.SplitName(key.Name); (key.Namespace != "") == c.Namespaced && name != "" {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: key.Namespace, Name: name}})
+		}
+	}
 	return requests
 }
 
