@@ -1,8 +1,8 @@
 package override
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,18 +15,18 @@ import (
 // Applied are the overrides that a cluster gets, and all that it depends on there what they do.
 type Applied struct {
 	placementv1.AppliedOverrides
-	// Labels are those labels of the cluster that the overrides ask for, as JSON; empty where they ask for none.
-	Labels string
+	// Labels are those labels of the cluster that the overrides ask for.
+	Labels map[string]string `json:"overrideLabels,omitempty"`
 }
 
-// AppliedTo reads what a binding was given.
+// AppliedTo reads what a binding was given. It belongs to the binding.
 func AppliedTo(b placementv1.BindingObject) Applied {
-	return Applied{AppliedOverrides: b.BindingSpec().AppliedOverrides, Labels: b.GetAnnotations()[placementv1.AnnotationOverrideLabels]}
+	return Applied{AppliedOverrides: b.BindingSpec().AppliedOverrides, Labels: b.BindingSpec().OverrideLabels}
 }
 
-// Equal tells whether two are the same. A list that is not there is an empty one.
+// Equal tells whether two are the same. What is not there is the same as what is empty.
 func (a Applied) Equal(b Applied) bool {
-	return a.Labels == b.Labels &&
+	return maps.Equal(a.Labels, b.Labels) &&
 		slices.Equal(a.ClusterResourceOverrideSnapshots, b.ClusterResourceOverrideSnapshots) &&
 		slices.Equal(a.ResourceOverrideSnapshots, b.ResourceOverrideSnapshots)
 }
@@ -36,19 +36,14 @@ func (a Applied) Empty() bool {
 	return len(a.ClusterResourceOverrideSnapshots)+len(a.ResourceOverrideSnapshots) == 0
 }
 
-// Give writes it on a binding, in memory.
+// Give writes it on a binding, in memory. All of it is in the spec, so that whoever counts generations counts a change of the
+// labels too.
 func (a Applied) Give(b placementv1.BindingObject) {
 	b.BindingSpec().AppliedOverrides = *a.DeepCopy()
-	annotations := b.GetAnnotations()
-	if a.Labels == "" {
-		delete(annotations, placementv1.AnnotationOverrideLabels)
-		return
+	b.BindingSpec().OverrideLabels = nil
+	if len(a.Labels) > 0 {
+		b.BindingSpec().OverrideLabels = maps.Clone(a.Labels)
 	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[placementv1.AnnotationOverrideLabels] = a.Labels
-	b.SetAnnotations(annotations)
 }
 
 // Cluster is what an override knows of a cluster.
@@ -60,64 +55,52 @@ type Cluster struct {
 }
 
 // Cluster returns the cluster of that name, as the overrides see it.
-func (a Applied) Cluster(name string) (Cluster, error) {
-	c := Cluster{Name: name}
-	if a.Labels == "" {
-		return c, nil
-	}
-	if err := json.Unmarshal([]byte(a.Labels), &c.Labels); err != nil {
-		return c, fmt.Errorf("read annotation %s: %w", placementv1.AnnotationOverrideLabels, err)
-	}
-	return c, nil
-}
+func (a Applied) Cluster(name string) Cluster { return Cluster{Name: name, Labels: a.Labels} }
 
-// labelsText is the JSON of those of the labels that are asked for; empty where none is.
-func labelsText(asked map[string]bool, clusterLabels map[string]string) string {
-	if len(asked) == 0 {
-		return ""
-	}
-	known := map[string]string{}
+// askedOf returns those of a cluster's labels that are asked for; nil where there is none.
+func askedOf(clusterLabels map[string]string, asked map[string]bool) map[string]string {
+	var known map[string]string
 	for key := range asked {
 		if value, ok := clusterLabels[key]; ok {
+			if known == nil {
+				known = map[string]string{}
+			}
 			known[key] = value
 		}
 	}
-	text, err := json.Marshal(known)
-	if err != nil {
-		panic("encode labels: " + err.Error()) // strings, which can be encoded
-	}
-	return string(text)
+	return known
 }
 
 // Known are snapshots of overrides that can be looked up.
 type Known struct {
-	snapshots map[placement.Key]placementv1.OverrideSnapshotObject
+	snapshots map[placement.Key]placementv1.OverrideSnapshotObject // nil for one that is gone
 }
 
-// Know makes snapshots known.
-func Know(snapshots []placementv1.OverrideSnapshotObject) Known {
-	k := Known{snapshots: make(map[placement.Key]placementv1.OverrideSnapshotObject, len(snapshots))}
+// Know makes snapshots known, and of others that they are gone.
+func Know(snapshots []placementv1.OverrideSnapshotObject, gone ...placement.Key) Known {
+	k := Known{snapshots: make(map[placement.Key]placementv1.OverrideSnapshotObject, len(snapshots)+len(gone))}
+	for _, key := range gone {
+		k.snapshots[key] = nil
+	}
 	for _, s := range snapshots {
 		k.snapshots[placement.Key{Namespace: s.GetNamespace(), Name: s.GetName()}] = s
 	}
 	return k
 }
 
-// With completes a list of overrides for a cluster with some labels. A snapshot that is not known asks for no label.
-func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]string) Applied {
+// With completes a list of overrides for a cluster with some labels. A snapshot that is gone asks for no label. Of one that is
+// not known nobody can tell for which it asks: then unknown names it, and nothing may be done with what is returned.
+func (k Known) With(list placementv1.AppliedOverrides, clusterLabels map[string]string) (a Applied, unknown string) {
 	asked := map[string]bool{}
-	ask := func(namespace, name string) {
-		if s := k.snapshots[placement.Key{Namespace: namespace, Name: name}]; s != nil && s.OverridePolicy() != nil {
+	list.Each(func(namespace, name string) {
+		switch s, known := k.snapshots[placement.Key{Namespace: namespace, Name: name}]; {
+		case !known:
+			unknown = strings.TrimPrefix(namespace+"/"+name, "/")
+		case s != nil && s.OverridePolicy() != nil:
 			askedBy(s.OverridePolicy(), clusterLabels, asked)
 		}
-	}
-	for _, name := range list.ClusterResourceOverrideSnapshots {
-		ask("", name)
-	}
-	for _, name := range list.ResourceOverrideSnapshots {
-		ask(name.Namespace, name.Name)
-	}
-	return Applied{AppliedOverrides: list, Labels: labelsText(asked, clusterLabels)}
+	})
+	return Applied{AppliedOverrides: list, Labels: askedOf(clusterLabels, asked)}, unknown
 }
 
 // ParentOf names the override that a snapshot is a revision of.

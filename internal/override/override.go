@@ -101,7 +101,7 @@ func (m Matching) For(clusterLabels map[string]string) Applied {
 		}
 		askedBy(s.OverridePolicy(), clusterLabels, asked)
 	}
-	a.Labels = labelsText(asked, clusterLabels)
+	a.Labels = askedOf(clusterLabels, asked)
 	return a
 }
 

@@ -18,7 +18,7 @@ import (
 // rendered are annotations that a Work has only where what it was rendered from asks for them.
 var rendered = []string{
 	placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationOverrideFailed,
-	placementv1.AnnotationEnvelopeRefused, placementv1.AnnotationHeldObjects,
+	placementv1.AnnotationEnvelopeRefused, placementv1.AnnotationHeldObjects, placementv1.AnnotationAppliedOverrides,
 }
 
 // overrideHashes say on a Work which overrides went into it.
@@ -31,6 +31,35 @@ func overrideHashes(a override.Applied) map[string]string {
 		hashes[placementv1.AnnotationResourceOverrideHash] = hashOf(a.ResourceOverrideSnapshots)
 	}
 	return hashes
+}
+
+// noteOverrides writes on a Work which overrides its binding has.
+func noteOverrides(w *placementv1.Work, a override.Applied) {
+	if a.Empty() {
+		return
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic("encode the names of overrides: " + err.Error()) // strings, which can be encoded
+	}
+	w.Annotations[placementv1.AnnotationAppliedOverrides] = string(text)
+}
+
+// OverridesOf reads from the first Work of a binding which overrides the binding had. known is false where that does not fit what
+// went into the Work.
+func OverridesOf(first *placementv1.Work) (a override.Applied, known bool) {
+	if text, noted := first.Annotations[placementv1.AnnotationAppliedOverrides]; noted {
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			return override.Applied{}, false
+		}
+	}
+	hashes := overrideHashes(a)
+	for _, key := range []string{placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash} {
+		if first.Annotations[key] != hashes[key] {
+			return override.Applied{}, false
+		}
+	}
+	return a, true
 }
 
 // overridesText stands for all that the overrides of a target depend on. Snapshots of overrides are immutable, and the name of

@@ -83,10 +83,10 @@ func TestOverridesCount(t *testing.T) {
 	target := Target{Binding: "b", Cluster: "c"}
 	plain := Works(target, r)[0]
 	target.Overrides.ClusterResourceOverrideSnapshots = []string{"o-0"}
-	target.Overrides.Labels = `{"a":"b"}`
+	target.Overrides.Labels = map[string]string{"a": "b"}
 	overridden := Works(target, r)[0]
 	FailOverrides(overridden, []error{errors.New("first"), errors.New("second")}, []placementv1.ResourceIdentifier{{Version: "v1", Kind: "ConfigMap", Name: "a"}})
-	target.Overrides.Labels = `{"a":"c"}`
+	target.Overrides.Labels = map[string]string{"a": "c"}
 	relabelled := Works(target, r)[0]
 	if Same(overridden, plain) || Same(plain, overridden) || Same(overridden, relabelled) {
 		t.Error("a Work with other overrides passes for the same")

@@ -68,6 +68,9 @@ func Works(t Target, r Revision) []*placementv1.Work {
 			Finalizers:  []string{placementv1.FinalizerWorkCleanup},
 		}})
 	}
+	if len(works) > 0 {
+		noteOverrides(works[0], t.Overrides)
+	}
 	return works
 }
 

@@ -25,6 +25,10 @@ type ResourceBindingSpec struct {
 	ResourceSnapshotName string `json:"resourceSnapshotName,omitempty"`
 	// AppliedOverrides are written together with resourceSnapshotName, by whoever moves the binding.
 	AppliedOverrides `json:",inline"`
+	// overrideLabels are those labels of the cluster that these overrides ask for, in a selector or a variable, as they were
+	// when they were written here. A label that changes reaches the cluster as a change of an override does.
+	// +optional
+	OverrideLabels map[string]string `json:"overrideLabels,omitempty"`
 	// schedulingPolicySnapshotName is the policy snapshot that this decision comes from.
 	SchedulingPolicySnapshotName string `json:"schedulingPolicySnapshotName"`
 	// targetCluster is the MemberCluster.

@@ -114,9 +114,6 @@ const (
 	// RemovalAbandons is AnnotationRemovalConfirmed's value on a Work that the hub deletes on purpose and whose objects are to
 	// stay: the agent takes the owner off them. An agent that does not know it removes nothing either.
 	RemovalAbandons = "abandon"
-	// AnnotationOverrideLabels is, on a binding, a JSON object with those labels of its cluster that its overrides ask for,
-	// as they were when it was given these overrides. Labels that change reach the cluster as a change of an override does.
-	AnnotationOverrideLabels = "fleetwright.io/override-labels"
 	// AnnotationEnvelopes is, on a master resource snapshot, where its envelopes are: for each the number of its part, a colon,
 	// and what the name of its Work ends with, with commas between.
 	AnnotationEnvelopes = "fleetwright.io/envelopes"
@@ -125,6 +122,9 @@ const (
 	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
 	// before, or not at all.
 	AnnotationOverrideFailed = "fleetwright.io/override-failed"
+	// AnnotationAppliedOverrides is, on the first Work of a binding that has overrides, which, as JSON: a binding that somebody
+	// deleted is made again with them.
+	AnnotationAppliedOverrides = "fleetwright.io/applied-overrides"
 	// AnnotationHeldObjects is, on a Work, a JSON list of identifiers of objects that it does not have because they could not be
 	// overridden, and that agents leave as they are if they have placed them; or HeldAll, where they would be too many to list.
 	AnnotationHeldObjects = "fleetwright.io/held-objects"

@@ -291,3 +291,13 @@ type AppliedOverrides struct {
 	// +listType=atomic
 	ResourceOverrideSnapshots []NamespacedName `json:"resourceOverrideSnapshots,omitempty"`
 }
+
+// Each visits the snapshots in the order in which they are applied; the namespace is empty for a ClusterResourceOverrideSnapshot.
+func (a *AppliedOverrides) Each(visit func(namespace, name string)) {
+	for _, name := range a.ClusterResourceOverrideSnapshots {
+		visit("", name)
+	}
+	for _, s := range a.ResourceOverrideSnapshots {
+		visit(s.Namespace, s.Name)
+	}
+}

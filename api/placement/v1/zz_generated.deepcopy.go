@@ -2068,6 +2068,13 @@ func (in *ResourceBindingList) DeepCopyObject() runtime.Object {
 func (in *ResourceBindingSpec) DeepCopyInto(out *ResourceBindingSpec) {
 	*out = *in
 	in.AppliedOverrides.DeepCopyInto(&out.AppliedOverrides)
+	if in.OverrideLabels != nil {
+		in, out := &in.OverrideLabels, &out.OverrideLabels
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	in.ClusterDecision.DeepCopyInto(&out.ClusterDecision)
 	if in.ApplyStrategy != nil {
 		in, out := &in.ApplyStrategy, &out.ApplyStrategy

@@ -4,6 +4,7 @@ package override
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ type Controller struct {
 // Reconcile keeps the snapshots of one override.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	err := c.reconcile(ctx, request.NamespacedName)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if apierrors.IsConflict(err) || errors.Is(err, errStale) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
@@ -84,18 +85,9 @@ func (c *Controller) keep(ctx context.Context, o placementv1.OverrideObject, sna
 	if n := len(snapshots); n > 0 && snapshots[n-1].OverrideHash() == wanted.OverrideHash() && snapshots[n-1].GetDeletionTimestamp().IsZero() {
 		latest = snapshots[n-1]
 	} else {
-		index, err := c.next(ctx, client.ObjectKeyFromObject(o), snapshots)
-		if err != nil {
+		if err := c.create(ctx, o, wanted, snapshots); err != nil {
 			return err
 		}
-		wanted.SetName(override.SnapshotName(o.GetName(), index))
-		wanted.SetLabels(map[string]string{
-			placementv1.LabelParentOverride: o.GetName(), placementv1.LabelOverrideIndex: strconv.Itoa(index), placementv1.LabelIsLatestSnapshot: "true",
-		})
-		if err := c.Client.Create(ctx, wanted); err != nil {
-			return fmt.Errorf("create snapshot %s of override %s: %w", wanted.GetName(), client.ObjectKeyFromObject(o), err)
-		}
-		c.Tracker.Wrote(wanted)
 		latest = wanted
 		snapshots = append(snapshots, wanted)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
@@ -14,12 +15,12 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// remembered is how many resource snapshots a Finder remembers the objects of.
-const remembered = 64
+// PendingRetry is when to look again at a placement that waits for the snapshot of an override: the event that the snapshot
+// brings does not come where it cannot be made, or where the edit was taken back.
+const PendingRetry = 5 * time.Second
 
 // Finder finds the overrides that matter to placements of one scope.
 type Finder struct {
@@ -27,36 +28,47 @@ type Finder struct {
 	APIReader client.Reader
 	Kinds     *placement.Kinds
 
-	objects *lru.Cache // UID of a master resource snapshot → []placementv1.ResourceIdentifier
+	contents contents
 }
 
 // NewFinder makes a Finder.
 func NewFinder(live client.Reader, kinds *placement.Kinds) *Finder {
-	return &Finder{APIReader: live, Kinds: kinds, objects: lru.New(remembered)}
+	return &Finder{APIReader: live, Kinds: kinds}
 }
 
 // Match returns the overrides, as r knows them, that matter to a placement with what its resource snapshot of an index holds.
-// What that is, is read only where there are overrides for the placement.
+// What that is, is read only where there are overrides for the placement. One that matters and of which there is no snapshot yet
+// as it is now is waited for: with a rollout that began without it, clusters would be changed twice.
 func (f *Finder) Match(ctx context.Context, r client.Reader, p placementv1.PlacementObject, index int) (override.Matching, error) {
 	key := client.ObjectKeyFromObject(p)
-	latest, err := f.latest(ctx, r, key)
+	latest, pending, err := f.latest(ctx, r, key)
 	if err != nil {
 		return override.Matching{}, err
 	}
-	if len(latest) == 0 {
+	if len(latest)+len(pending) == 0 {
 		return override.Matching{}, nil
 	}
 	objects, err := f.held(ctx, r, p, index)
 	if err != nil {
 		return override.Matching{}, err
 	}
+	for _, revision := range pending { // as it is now, and as it was
+		if !override.Match([]placementv1.OverrideSnapshotObject{revision.OverrideSnapshotObject}, key, objects).Empty() {
+			return override.Matching{}, &pendingError{override: revision.of}
+		}
+	}
 	return override.Match(latest, key, objects), nil
 }
 
-// latest returns the newest revisions of the overrides for a placement. One of which there is no snapshot yet as it is now is
-// waited for: with a rollout that began without it, clusters would be changed twice.
-func (f *Finder) latest(ctx context.Context, r client.Reader, key placement.Key) ([]placementv1.OverrideSnapshotObject, error) {
-	var all []placementv1.OverrideSnapshotObject
+// unrecorded is an override as it is, without a snapshot, or the snapshot of it as it was before.
+type unrecorded struct {
+	placementv1.OverrideSnapshotObject
+	of placement.Key
+}
+
+// latest returns the newest revisions of the overrides for a placement, and of those of which there is no snapshot yet as they
+// are now what they say now and what they said before.
+func (f *Finder) latest(ctx context.Context, r client.Reader, key placement.Key) (all []placementv1.OverrideSnapshotObject, pending []unrecorded, err error) {
 	for _, namespaced := range []bool{false, true} {
 		opts := []client.ListOption{listing.Shared}
 		if namespaced {
@@ -64,27 +76,32 @@ func (f *Finder) latest(ctx context.Context, r client.Reader, key placement.Key)
 		}
 		snapshots, err := list(ctx, r, namespaced, opts...)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		overrides, err := listOverrides(ctx, r, namespaced, opts...)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		latest := slices.DeleteFunc(override.Latest(snapshots), func(s placementv1.OverrideSnapshotObject) bool {
 			return !override.IsFor(s, key) || isGoing(overrides[override.ParentOf(s)])
 		})
-		hashes := map[placement.Key]string{}
+		recorded := map[placement.Key]placementv1.OverrideSnapshotObject{}
 		for _, s := range latest {
-			hashes[override.ParentOf(s)] = s.OverrideHash()
+			recorded[override.ParentOf(s)] = s
 		}
 		for name, o := range overrides {
-			if wanted := o.NewSnapshot(); !isGoing(o) && override.IsFor(wanted, key) && hashes[name] != wanted.OverrideHash() {
-				return nil, &pendingError{override: name}
+			wanted, before := o.NewSnapshot(), recorded[name]
+			if isGoing(o) || !override.IsFor(wanted, key) || (before != nil && before.OverrideHash() == wanted.OverrideHash()) {
+				continue
+			}
+			pending = append(pending, unrecorded{wanted, name})
+			if before != nil {
+				pending = append(pending, unrecorded{before, name})
 			}
 		}
 		all = append(all, latest...)
 	}
-	return all, nil
+	return all, pending, nil
 }
 
 func isGoing(o placementv1.OverrideObject) bool {
@@ -95,7 +112,8 @@ func isGoing(o placementv1.OverrideObject) bool {
 type pendingError struct{ override placement.Key }
 
 func (e *pendingError) Error() string {
-	return fmt.Sprintf("override %s was changed just now, and there is no snapshot of it yet", strings.TrimPrefix(e.override.String(), "/"))
+	return fmt.Sprintf("there is no snapshot yet of override %s as it is now, and nothing new is given to clusters before; where that lasts, "+
+		"the log of the hub says why it cannot be made", strings.TrimPrefix(e.override.String(), "/"))
 }
 
 // IsPending tells whether an error says that an override is about to be recorded.
@@ -109,10 +127,8 @@ func (f *Finder) held(ctx context.Context, r client.Reader, p placementv1.Placem
 	master := f.Kinds.NewResourceSnapshot()
 	name := client.ObjectKey{Namespace: p.GetNamespace(), Name: placement.ResourceSnapshotName(p.GetName(), index)}
 	if err := r.Get(ctx, name, master); err == nil {
-		if known, ok := f.objects.Get(master.GetUID()); ok {
-			if objects, ok := known.([]placementv1.ResourceIdentifier); ok {
-				return objects, nil
-			}
+		if objects, known := f.contents.get(client.ObjectKeyFromObject(p), master.GetUID()); known {
+			return objects, nil
 		}
 	}
 	parts, err := listing.ResourceSnapshots(ctx, f.APIReader, f.Kinds, client.ObjectKeyFromObject(p),
@@ -141,34 +157,6 @@ func (f *Finder) held(ctx context.Context, r client.Reader, p placementv1.Placem
 	if uid == "" || found < count {
 		return nil, fmt.Errorf("resource snapshot %s is not whole: %d of %d parts are there", name, found, count)
 	}
-	f.objects.Add(uid, objects)
+	f.contents.add(client.ObjectKeyFromObject(p), uid, objects)
 	return objects, nil
-}
-
-// Known returns the snapshots that the plans of runs name, as a cache knows them.
-func Known(ctx context.Context, r client.Reader, runs []placementv1.UpdateRunObject) (override.Known, error) {
-	if !slices.ContainsFunc(runs, plansOverrides) {
-		return override.Known{}, nil
-	}
-	var all []placementv1.OverrideSnapshotObject
-	for _, namespaced := range []bool{false, true} {
-		snapshots, err := list(ctx, r, namespaced, listing.Shared)
-		if err != nil {
-			return override.Known{}, err
-		}
-		all = append(all, snapshots...)
-	}
-	return override.Know(all), nil
-}
-
-func plansOverrides(run placementv1.UpdateRunObject) bool {
-	for i := range run.UpdateRunStatus().StagesStatus {
-		for j := range run.UpdateRunStatus().StagesStatus[i].Clusters {
-			row := &run.UpdateRunStatus().StagesStatus[i].Clusters[j]
-			if len(row.ClusterResourceOverrideSnapshots)+len(row.ResourceOverrideSnapshots) > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -49,7 +50,18 @@ func WatchFor(b *builder.Builder, c client.Reader, kinds *placement.Kinds) *buil
 	return b.
 		Watches(&placementv1.ClusterResourceOverrideSnapshot{}, toPlacements(c, kinds), changed).
 		Watches(&placementv1.ResourceOverrideSnapshot{}, toPlacements(c, kinds), changed).
-		Watches(&clusterv1.MemberCluster{}, toPlacementsOn(c, kinds), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+		Watches(&clusterv1.MemberCluster{}, toPlacementsOn(c, kinds), builder.WithPredicates(whenRelabelled()))
+}
+
+// whenRelabelled lets pass what changes which labels a cluster has. What is there at the start is found by the placements
+// themselves.
+func whenRelabelled() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc:  predicate.LabelChangedPredicate{}.Update,
+		DeleteFunc:  func(event.DeleteEvent) bool { return false }, // of a cluster that is gone nothing is known, and it keeps what it has
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 }
 
 // toPlacements maps an override snapshot to the placements that the override is for.

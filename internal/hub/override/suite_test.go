@@ -145,10 +145,15 @@ func (f *fixture) placed(short, kind, name string) *unstructured.Unstructured {
 	if err := f.Get(f.t.Context(), key, w); err != nil {
 		f.t.Fatalf("read Work %s: %v", key, err)
 	}
+	return manifestIn(f.t, w, kind, name)
+}
+
+func manifestIn(t *testing.T, w *placementv1.Work, kind, name string) *unstructured.Unstructured {
+	t.Helper()
 	for i := range w.Spec.Workload.Manifests {
 		o := &unstructured.Unstructured{}
 		if err := json.Unmarshal(w.Spec.Workload.Manifests[i].Raw, &o.Object); err != nil {
-			f.t.Fatalf("read a manifest of Work %s: %v", key, err)
+			t.Fatalf("read a manifest of Work %s/%s: %v", w.Namespace, w.Name, err)
 		}
 		if o.GetKind() == kind && o.GetName() == name {
 			return o
@@ -160,13 +165,23 @@ func (f *fixture) placed(short, kind, name string) *unstructured.Unstructured {
 // value is what a placed ConfigMap has; "-" where it is not placed.
 func (f *fixture) value(short, name string) string {
 	f.t.Helper()
-	o := f.placed(short, "ConfigMap", name)
+	return valueOf(f.t, f.placed(short, "ConfigMap", name))
+}
+
+// valueIn is what a ConfigMap in a Work has; "-" where it is not in it.
+func valueIn(t *testing.T, w *placementv1.Work, name string) string {
+	t.Helper()
+	return valueOf(t, manifestIn(t, w, "ConfigMap", name))
+}
+
+func valueOf(t *testing.T, o *unstructured.Unstructured) string {
+	t.Helper()
 	if o == nil {
 		return "-"
 	}
 	value, _, err := unstructured.NestedString(o.Object, "data", "value")
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return value
 }

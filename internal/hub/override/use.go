@@ -33,7 +33,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.newSnapshot(), handler.EnqueueRequestsFromMapFunc(toOverride), builder.WithPredicates(c.forgets())).
 		WithOptions(enqueue.Options(workers))
 	for _, kinds := range c.Kinds {
-		b = b.Watches(kinds.NewBinding(), handler.EnqueueRequestsFromMapFunc(c.toOverrides), builder.WithPredicates(whenLetGo()))
+		b = b.Watches(kinds.NewBinding(), handler.EnqueueRequestsFromMapFunc(c.toOverrides), builder.WithPredicates(whenLetGo())).
+			Watches(kinds.NewUpdateRun(), handler.EnqueueRequestsFromMapFunc(c.ofRun), builder.WithPredicates(whenRunEnds()))
 	}
 	if err := b.Complete(c); err != nil {
 		return fmt.Errorf("set up the controller of overrides: %w", err)
@@ -82,19 +83,42 @@ func (c *Controller) toOverrides(_ context.Context, o client.Object) []ctrl.Requ
 	return requests
 }
 
+// whenRunEnds lets pass what may have left a snapshot unused: that a run ends, or is gone.
+func whenRunEnds() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(placementv1.UpdateRunObject)
+			after, ok2 := e.ObjectNew.(placementv1.UpdateRunObject)
+			return ok1 && ok2 && !updaterun.Finished(before.UpdateRunStatus()) && updaterun.Finished(after.UpdateRunStatus())
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// ofRun maps a run to the overrides that its plan names.
+func (c *Controller) ofRun(_ context.Context, o client.Object) []ctrl.Request {
+	run, ok := o.(placementv1.UpdateRunObject)
+	if !ok {
+		return nil
+	}
+	var requests []ctrl.Request
+	for key := range planned([]placementv1.UpdateRunObject{run}) {
+		if name, _ := override.SplitName(key.Name); (key.Namespace != "") == c.Namespaced && name != "" {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: key.Namespace, Name: name}})
+		}
+	}
+	return requests
+}
+
 // each visits the snapshots in a list that are of the controller's kind.
 func (c *Controller) each(a placementv1.AppliedOverrides, visit func(namespace, name string, index int)) {
-	if !c.Namespaced {
-		for _, s := range a.ClusterResourceOverrideSnapshots {
-			name, index := override.SplitName(s)
-			visit("", name, index)
+	a.Each(func(namespace, snapshot string) {
+		if (namespace != "") == c.Namespaced {
+			name, index := override.SplitName(snapshot)
+			visit(namespace, name, index)
 		}
-		return
-	}
-	for _, s := range a.ResourceOverrideSnapshots {
-		name, index := override.SplitName(s.Name)
-		visit(s.Namespace, name, index)
-	}
+	})
 }
 
 // used returns the indexes of an override's snapshots that bindings and unfinished runs name.

@@ -20,6 +20,8 @@ type memory struct {
 	problem *rollup.Problem
 	// obstacle is what keeps the policy's snapshot from being made; nil if nothing does.
 	obstacle *rollup.Problem
+	// pending is since when there is no snapshot of an override as it is; zero where there is.
+	pending time.Time
 	// unmatched are the selectors that found nothing in it.
 	unmatched []model.Selector
 	// foundNothing is what the status says of selectors that find nothing.

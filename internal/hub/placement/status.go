@@ -51,7 +51,7 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if again, err := c.repair(ctx, key, p, groups, m); err != nil || again > 0 {
 		return again, err
 	}
-	retry := soonest(c.describe(ctx, p, &in), c.observeOverrides(ctx, p, &in))
+	retry := soonest(c.describe(ctx, p, &in), c.observeOverrides(ctx, p, &in, m))
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
 	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
@@ -110,16 +110,27 @@ func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.P
 }
 
 // observeOverrides fills in which overrides the clusters of a rolling update are to get. It returns when to look again, where
-// that could not be found out; the status then says nothing of them.
-func (c *Controller) observeOverrides(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input) time.Duration {
+// that could not be found out; the status then says nothing of them. That an override has yet to be recorded is said once it
+// lasts: mostly it takes a moment.
+func (c *Controller) observeOverrides(ctx context.Context, p placementv1.PlacementObject, in *rollup.Input, m *memory) time.Duration {
 	if p.PlacementSpec().IsExternal() || in.Latest == nil {
 		return 0
 	}
 	var err error
 	in.Overrides, err = c.Overrides.ByCluster(ctx, c.Client, c.Client, p, model.ResourceSnapshotName(p.GetName(), in.Latest.Index))
+	since := m.pending
+	m.pending = time.Time{}
 	switch {
-	case err == nil || overrides.IsPending(err): // the snapshot that is being made brings the next pass
+	case err == nil:
 		return 0
+	case overrides.IsPending(err):
+		if m.pending = since; since.IsZero() {
+			m.pending = in.Now
+		}
+		if in.Now.Sub(m.pending) >= overrides.PendingRetry {
+			in.Waiting = err.Error()
+		}
+		return overrides.PendingRetry
 	default:
 		log.FromContext(ctx).Info("The status does not tell who waits for overrides", "reason", err.Error())
 		return unreadableRetry

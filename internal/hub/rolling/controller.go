@@ -82,7 +82,9 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	after, err := c.roll(ctx, request.NamespacedName, p)
 	if overrides.IsPending(err) {
-		return ctrl.Result{}, nil // the snapshot that is being made brings the next pass
+		// The snapshot that is being made brings the next pass. None may come: the edit may have been taken back meanwhile.
+		log.FromContext(ctx).Info("The rollout waits", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: overrides.PendingRetry}, nil
 	}
 	if apierrors.IsConflict(err) || errors.Is(err, errGone) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
@@ -101,6 +103,12 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
 	if err != nil {
 		return 0, err
+	}
+	// A cache that is behind, that of a hub which has just taken over for example, must not take clusters back to what it has.
+	if lowers(key, latest, bindings) {
+		if latest, err = c.latestNow(ctx, key, p); err != nil {
+			return 0, err
+		}
 	}
 	gives, err := c.Overrides.ByCluster(ctx, c.Client, c.Client, p, latest)
 	if err != nil {

@@ -2,15 +2,19 @@ package rolling
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/rollout/rolling"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
@@ -25,9 +29,37 @@ func (c *Controller) latestSnapshot(ctx context.Context, key placement.Key, p pl
 	return latestComplete(key, p.GetUID(), snapshots), nil
 }
 
-func latestComplete(key placement.Key, uid types.UID, snapshots []placementv1.ResourceSnapshotObject) string {
+// latestNow returns what latestSnapshot does, as the API server has it.
+func (c *Controller) latestNow(ctx context.Context, key placement.Key, p placementv1.PlacementObject) (string, error) {
+	gvk, err := c.Client.GroupVersionKindFor(c.Kinds.NewResourceSnapshot())
+	if err != nil {
+		return "", fmt.Errorf("find the kind of a resource snapshot: %w", err)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err = c.Overrides.APIReader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{placementv1.LabelParentPlacement: key.Name})
+	if err != nil {
+		return "", fmt.Errorf("list the resource snapshots of %s %s: %w", c.Kinds.Placement, key, err)
+	}
+	snapshots := make([]*metav1.PartialObjectMetadata, 0, len(list.Items))
+	for i := range list.Items {
+		snapshots = append(snapshots, &list.Items[i])
+	}
+	return latestComplete(key, p.GetUID(), snapshots), nil
+}
+
+// lowers tells whether some of the bindings are on a later snapshot than the one that counts as the latest.
+func lowers(key placement.Key, latest string, bindings []placementv1.BindingObject) bool {
+	to, ok := placement.ResourceSnapshotIndex(key.Name, latest)
+	return ok && slices.ContainsFunc(bindings, func(b placementv1.BindingObject) bool {
+		from, ok := placement.ResourceSnapshotIndex(key.Name, b.BindingSpec().ResourceSnapshotName)
+		return ok && from > to
+	})
+}
+
+func latestComplete[T metav1.Object](key placement.Key, uid types.UID, snapshots []T) string {
 	names := sets.New[string]()
-	var master placementv1.ResourceSnapshotObject
+	var master metav1.Object
 	latest := -1
 	for _, s := range snapshots {
 		if s.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(uid) || !s.GetDeletionTimestamp().IsZero() {

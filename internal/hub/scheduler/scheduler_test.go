@@ -9,7 +9,9 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/render"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -237,9 +239,9 @@ func TestDamagedBinding(t *testing.T) {
 
 // A binding that somebody deletes is made again on the snapshot that its Works carry, if they agree on one.
 func TestDeletedBindingGoesOn(t *testing.T) {
-	f := newFixture(t, "a", "b", "c")
-	f.awaitScheduled(0, 3)
-	works := func(short string, binding string, indexes ...int) {
+	f := newFixture(t, "a", "b", "c", "d", "e")
+	f.awaitScheduled(0, 5)
+	works := func(short string, binding string, more map[string]string, indexes ...int) {
 		t.Helper()
 		namespace := placement.MemberNamespace(f.Cluster(short))
 		f.Make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -250,14 +252,27 @@ func TestDeletedBindingGoesOn(t *testing.T) {
 			w.Labels[placementv1.LabelParentSnapshotIndex] = fmt.Sprint(index)
 			w.Annotations[placementv1.AnnotationWorkCount] = fmt.Sprint(len(indexes))
 			w.Annotations[placementv1.AnnotationParentSnapshotName] = placement.ResourceSnapshotName(f.Name, index)
+			w.Spec.ApplyStrategy = &placementv1.ApplyStrategy{Type: placementv1.ApplyStrategyTypeReportDiff}
+			for key, value := range more {
+				w.Annotations[key] = value
+			}
 			f.Make(w)
 			t.Cleanup(func() { f.Erase(w) })
 		}
 	}
-	works("a", f.binding("a").Name, 3, 3)
-	works("b", f.binding("b").Name, 3, 2) // on the way from one to the other
-	works("c", "another-binding", 3)
-	snapshots := map[string]string{"a": f.Name + "-3-snapshot", "b": "", "c": ""}
+	target := render.Target{Placement: placement.Key{Name: f.Name}, Cluster: f.Cluster("d"), Overrides: override.Applied{Labels: map[string]string{"zone": "z1"}}}
+	target.Overrides.ClusterResourceOverrideSnapshots = []string{"o-0"}
+	rendered := render.Works(target, render.Revision{Parts: []string{"x"}})[0].Annotations
+	overridden := map[string]string{}
+	for _, key := range []string{placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationAppliedOverrides} {
+		overridden[key] = rendered[key]
+	}
+	works("a", f.binding("a").Name, nil, 3, 3)
+	works("b", f.binding("b").Name, nil, 3, 2) // on the way from one to the other
+	works("c", "another-binding", nil, 3)
+	works("d", f.binding("d").Name, overridden, 3)
+	works("e", f.binding("e").Name, map[string]string{placementv1.AnnotationClusterResourceOverrideHash: "of some that nobody knows"}, 3)
+	snapshots := map[string]string{"a": f.Name + "-3-snapshot", "b": "", "c": "", "d": f.Name + "-3-snapshot", "e": ""}
 	for short, snapshot := range snapshots {
 		before := f.awaitBinding(short, scheduled)
 		f.Erase(before.DeepCopy())
@@ -269,6 +284,16 @@ func TestDeletedBindingGoesOn(t *testing.T) {
 		}
 		if after.Spec.State != want || after.Spec.ResourceSnapshotName != snapshot {
 			t.Errorf("the binding of %s is %s on %q, want %s on %q", short, after.Spec.State, after.Spec.ResourceSnapshotName, want, snapshot)
+		}
+		if reports := after.Spec.ApplyStrategy.ReportsOnly(); reports != (snapshot != "") {
+			t.Errorf("that the binding of %s does nothing but report is %t", short, reports)
+		}
+		var applied override.Applied
+		if short == "d" {
+			applied = target.Overrides
+		}
+		if got := override.AppliedTo(after); !got.Equal(applied) {
+			t.Errorf("the binding of %s has the overrides %+v, want %+v", short, got, applied)
 		}
 	}
 }

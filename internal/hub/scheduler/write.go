@@ -122,12 +122,37 @@ func (c *Controller) takeUp(ctx context.Context, b placementv1.BindingObject) er
 			works[w.Name] = &placementv1.Work{ObjectMeta: w.ObjectMeta}
 		}
 	}
-	if carried := render.Carried(t, works); carried != nil {
-		b.BindingSpec().State = placementv1.BindingStateBound
-		b.BindingSpec().ResourceSnapshotName = carried[0].Annotations[placementv1.AnnotationParentSnapshotName]
-		log.FromContext(ctx).Info("A binding is made again that somebody has deleted, on the snapshot that its Works carry",
-			"binding", b.GetName(), "snapshot", b.BindingSpec().ResourceSnapshotName)
+	carried := render.Carried(t, works)
+	if carried == nil {
+		return nil
 	}
+	return c.goOn(ctx, b, carried[0])
+}
+
+// goOn has a new binding give its cluster what the one before gave it, as its first Work tells: the resource snapshot, the apply
+// strategy and the overrides. Where it does not tell all of them nothing is given, and the Works stay as they are until a rollout.
+func (c *Controller) goOn(ctx context.Context, b placementv1.BindingObject, carried *placementv1.Work) error {
+	first := &placementv1.Work{}
+	err := c.live.Get(ctx, client.ObjectKeyFromObject(carried), first)
+	if apierrors.IsNotFound(err) || (err == nil && first.ResourceVersion != carried.ResourceVersion) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("read Work %s/%s for what it carries: %w", carried.Namespace, carried.Name, err)
+	}
+	overrides, known := render.OverridesOf(first)
+	if !known {
+		log.FromContext(ctx).Info("A binding is made again that somebody has deleted, and waits for a rollout: its Works do not tell which overrides it had",
+			"binding", b.GetName(), "work", first.Name)
+		return nil
+	}
+	spec := b.BindingSpec()
+	spec.State = placementv1.BindingStateBound
+	spec.ResourceSnapshotName = first.Annotations[placementv1.AnnotationParentSnapshotName]
+	spec.ApplyStrategy, spec.ReportBackStrategy = first.Spec.ApplyStrategy, first.Spec.ReportBackStrategy
+	overrides.Give(b)
+	log.FromContext(ctx).Info("A binding is made again that somebody has deleted, on the snapshot that its Works carry",
+		"binding", b.GetName(), "snapshot", spec.ResourceSnapshotName)
 	return nil
 }
 

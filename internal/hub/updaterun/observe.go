@@ -57,7 +57,7 @@ func (c *Controller) observe(ctx context.Context, key placement.Key, runs []plac
 		}
 	}
 	w.Fleet = schedule.NewFleet(clusters)
-	if w.Overrides, err = overrides.Known(ctx, c.Client, active); err != nil {
+	if w.Overrides, err = overrides.Known(ctx, c.Client, c.APIReader, active); err != nil {
 		return nil, err
 	}
 	return w, nil

@@ -77,7 +77,7 @@ func TestOverridesTravelWithRuns(t *testing.T) {
 	if got := fmt.Sprint(f.binding("member2").Spec.ClusterResourceOverrideSnapshots, f.binding("member1").Spec.ClusterResourceOverrideSnapshots); got != "[] "+list {
 		t.Errorf("after the first run: %s", got)
 	}
-	if got := f.binding("member1").Annotations[placementv1.AnnotationOverrideLabels]; got != `{"environment":"canary"}` {
+	if got := fmt.Sprint(f.binding("member1").Spec.OverrideLabels); got != "map[environment:canary]" {
 		t.Errorf("labels that the override asks for: %s", got)
 	}
 	second := f.run("second", "", placementv1.UpdateRunStateRun)

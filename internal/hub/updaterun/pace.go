@@ -67,6 +67,13 @@ type attempt struct {
 	due time.Time // when to try again
 	// message says what could not be read; empty where that was an error.
 	message string
+	// pause is how long it is from an attempt that waited for an override to this one; 0 where it did not.
+	pause time.Duration
+}
+
+// next is the pause after an attempt that waits for an override: twice the last one, up to the longest.
+func (a *attempt) next() time.Duration {
+	return min(max(2*a.pause, staleRetry), unreadRetry)
 }
 
 // wait returns for how long not to try again; 0 or less where it is due, or rests on something else now.

@@ -76,3 +76,17 @@ func TestUnwritten(t *testing.T) {
 		t.Errorf("a placement without runs takes memory: %v", all.all)
 	}
 }
+
+// What waits for an override is looked at soon, and then less and less often.
+func TestAttemptsForOverridesSlowDown(t *testing.T) {
+	t.Parallel()
+	var a attempt
+	var waited time.Duration
+	for range 8 {
+		a.pause = a.next()
+		waited += a.pause
+	}
+	if a.next() != unreadRetry || a.pause != unreadRetry || (&attempt{}).next() != staleRetry || waited < unreadRetry || waited > 4*unreadRetry {
+		t.Errorf("after %s the pause is %s, and then %s", waited, a.pause, a.next())
+	}
+}

@@ -38,8 +38,13 @@ func (c *Controller) plan(ctx context.Context, key placement.Key, run placementv
 		return &engine.Plan{Verdict: engine.Pending, Message: last.message}, wait, nil
 	}
 	plan, again, err := c.planLive(ctx, key, run)
+	pause := last.next()
 	*last = attempt{}
 	switch {
+	case overrides.IsPending(err): // it takes a moment mostly, and may take for ever
+		plan = &engine.Plan{Verdict: engine.Pending, Message: err.Error()}
+		*last = attempt{of: of, due: c.Clock.Now().Add(pause), message: plan.Message, pause: pause}
+		return plan, pause, nil
 	case err != nil && !isStale(err):
 		*last = attempt{of: of, due: c.Clock.Now().Add(failedRetry)}
 	case err == nil && again == unreadRetry:
@@ -61,7 +66,7 @@ func (c *Controller) planLive(ctx context.Context, key placement.Key, run placem
 		if in.Snapshot, again, err = c.snapshot(ctx, key, run, in.Placement); err != nil {
 			return nil, 0, err
 		}
-		if err := c.overridesOf(ctx, &in, &again); err != nil {
+		if err := c.overridesOf(ctx, &in); err != nil {
 			return nil, 0, err
 		}
 		plan = engine.MakePlan(in)
@@ -122,17 +127,12 @@ func (c *Controller) snapshot(ctx context.Context, key placement.Key, run placem
 
 // overridesOf finds the overrides for a plan whose snapshot is known. Those that were written before the run was seen are
 // waited for.
-func (c *Controller) overridesOf(ctx context.Context, in *engine.PlanInput, again *time.Duration) error {
+func (c *Controller) overridesOf(ctx context.Context, in *engine.PlanInput) error {
 	if in.Snapshot.Refused != "" || in.Snapshot.Missing != "" {
 		return nil
 	}
 	var err error
-	in.Overrides, err = c.Overrides.Match(ctx, c.APIReader, in.Placement, in.Snapshot.Index)
-	if overrides.IsPending(err) {
-		in.Snapshot, *again = &engine.Snapshot{Missing: err.Error()}, staleRetry
-		return nil
-	}
-	if err != nil {
+	if in.Overrides, err = c.Overrides.Match(ctx, c.APIReader, in.Placement, in.Snapshot.Index); err != nil {
 		return fmt.Errorf("find the overrides of %s %s: %w", c.Kinds.Placement, client.ObjectKeyFromObject(in.Placement), err)
 	}
 	return nil

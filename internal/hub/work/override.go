@@ -29,11 +29,7 @@ func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, 
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := t.Overrides.Cluster(t.Cluster)
-	if err != nil {
-		return failedOverride("binding %s: %v; remove the annotation", t.Binding, err), nil
-	}
-	manifests, failures, held, err := render.Override(content, snapshots, cluster, func(id placementv1.ResourceIdentifier) ([]byte, error) {
+	manifests, failures, held, err := render.Override(content, snapshots, t.Overrides.Cluster(t.Cluster), func(id placementv1.ResourceIdentifier) ([]byte, error) {
 		return c.previous(ctx, w, id)
 	})
 	if err != nil {

@@ -142,6 +142,9 @@ func (r *rollup) rolloutStarted(b placementv1.BindingObject, c *cluster, reporte
 	var condition metav1.Condition
 	held, waits := r.held[b.GetName()]
 	switch {
+	case r.Waiting != "" && !r.external && r.Latest != nil && b.BindingSpec().State != placementv1.BindingStateUnscheduled && c.index != strconv.Itoa(r.Latest.Index):
+		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
+			"The rollout waits: "+r.Waiting, r.heldSince(b))
 	case waits:
 		condition = r.condition(placementv1.ConditionRolloutStarted, metav1.ConditionFalse, placementv1.ReasonRolloutNotStartedYet,
 			"The rollout is being blocked by the rollout strategy: "+held.Reason, r.heldSince(b))

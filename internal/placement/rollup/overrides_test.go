@@ -7,6 +7,8 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement/rollup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What waits for no other reason than that an override was edited is explained: b for its place in the budget, and a, which
@@ -52,6 +54,24 @@ func TestEditedOverride(t *testing.T) {
 	for _, line := range summarize(rollup.Status(in).Conditions) {
 		if !strings.Contains(line, "=True/") {
 			t.Errorf("with overrides that are not known it says %s", line)
+		}
+	}
+}
+
+// While an override cannot be recorded, the clusters that are to be given something new say that they wait for that, and those
+// that have what is newest do not.
+func TestOverrideThatIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	in := input(placementv1.RollingUpdateRolloutStrategyType)
+	in.Latest = &rollup.Revision{Index: 1}
+	for cluster, state := range map[string]string{"a": "on0", "b": "on1"} {
+		in.Bindings = append(in.Bindings, binding(cluster, state, "done"))
+	}
+	in.Waiting = "there is no snapshot yet"
+	for _, row := range rollup.Status(in).PlacementStatuses {
+		c := meta.FindStatusCondition(row.Conditions, placementv1.ConditionRolloutStarted)
+		if waits := c.Message == "The rollout waits: there is no snapshot yet" && c.Status == metav1.ConditionFalse; waits != (row.ClusterName == "a") {
+			t.Errorf("of %s it says %s: %s", row.ClusterName, c.Status, c.Message)
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Input struct {
 	// Overrides are those that there are for the clusters, with what is newest; nil where they are not known. They make no
 	// difference where update runs move the clusters.
 	Overrides override.ByCluster
+	// Waiting is what all clusters that are to be given something new wait for; empty where that is their turn alone.
+	Waiting string
 	// Problem is what keeps the hub from knowing what is selected; nil while it knows.
 	Problem *Problem
 	// Unmatched are the selectors that now find nothing on the hub, where that is known: not where update runs move the

@@ -202,6 +202,12 @@ func (s *step) restarted(cluster string, b placementv1.BindingObject) (left stri
 
 // start gives a cluster the run's snapshot.
 func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.ClusterUpdatingStatus, limit int, t *tally) {
+	applied, unknown := s.overridesOf(row)
+	if unknown != "" {
+		s.note("%s waits: nobody knows yet what override snapshot %s is", row.ClusterName, unknown)
+		t.waiting++
+		return
+	}
 	b, ok := s.bindings[row.ClusterName].DeepCopyObject().(placementv1.BindingObject)
 	if !ok {
 		s.failure = fmt.Sprintf("the binding of cluster %q is a %T", row.ClusterName, s.bindings[row.ClusterName])
@@ -211,7 +217,7 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	b.BindingSpec().ResourceSnapshotName = s.target
 	b.BindingSpec().ApplyStrategy = s.status.ApplyStrategy.DeepCopy()
 	b.BindingSpec().ReportBackStrategy = s.status.ReportBackStrategy.DeepCopy()
-	s.overridesOf(row).Give(b)
+	applied.Give(b)
 	annotations := b.GetAnnotations()
 	annotations[placementv1.AnnotationUpdateRun] = s.run.GetName()
 	annotations[placementv1.AnnotationUpdateRunUID] = string(s.run.GetUID())
@@ -227,8 +233,9 @@ func (s *step) start(stage *placementv1.StageUpdatingStatus, row *placementv1.Cl
 	t.inFlight = append(t.inFlight, row.ClusterName)
 }
 
-// overridesOf returns the overrides of a cluster as they were planned, with the labels that it has now.
-func (s *step) overridesOf(row *placementv1.ClusterUpdatingStatus) override.Applied {
+// overridesOf returns the overrides of a cluster as they were planned, with the labels that it has now; unknown names one of which
+// it is not known for which labels it asks.
+func (s *step) overridesOf(row *placementv1.ClusterUpdatingStatus) (a override.Applied, unknown string) {
 	var labels map[string]string
 	if c := s.w.Fleet.Cluster(row.ClusterName); c != nil {
 		labels = c.Labels
@@ -239,8 +246,8 @@ func (s *step) overridesOf(row *placementv1.ClusterUpdatingStatus) override.Appl
 // overrideAgain has the overrides of a cluster applied once more where one could not be, and the labels that they ask for are
 // others by now.
 func (s *step) overrideAgain(row *placementv1.ClusterUpdatingStatus, b placementv1.BindingObject) {
-	want := s.overridesOf(row)
-	if want.Equal(override.AppliedTo(b)) {
+	want, unknown := s.overridesOf(row)
+	if unknown != "" || want.Equal(override.AppliedTo(b)) {
 		return
 	}
 	if again, ok := b.DeepCopyObject().(placementv1.BindingObject); ok {

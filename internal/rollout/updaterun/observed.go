@@ -34,7 +34,7 @@ type World struct {
 	Bindings []placementv1.BindingObject
 	// Fleet is the member clusters.
 	Fleet schedule.Fleet
-	// Overrides are the snapshots that the runs' plans name, as far as they are known.
+	// Overrides are the snapshots that the runs' plans name. A cluster is not given one that is neither known nor known to be gone.
 	Overrides override.Known
 	// Requests are the approval requests that RequestNames names, as far as they exist, by name.
 	Requests map[string]placementv1.ApprovalRequestObject

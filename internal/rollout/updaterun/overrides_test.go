@@ -59,7 +59,8 @@ func TestOverriddenAgain(t *testing.T) {
 		s.overrideAgain(row, b)
 		return s.result.Start
 	}
-	(&step{w: &World{Overrides: w.Overrides, Fleet: schedule.NewFleet([]schedule.Cluster{{Name: "a", Labels: labels}})}}).overridesOf(row).Give(b)
+	given, _ := (&step{w: &World{Overrides: w.Overrides, Fleet: schedule.NewFleet([]schedule.Cluster{{Name: "a", Labels: labels}})}}).overridesOf(row)
+	given.Give(b)
 	if got := pass(); len(got) > 0 {
 		t.Errorf("nothing changed, and it is overridden again: %v", got)
 	}
@@ -72,7 +73,48 @@ func TestOverriddenAgain(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("the label is there, and %d bindings are written", len(got))
 	}
-	if text := override.AppliedTo(got[0]).Labels; text != `{"environment":"prod","zone":"z"}` {
-		t.Errorf("labels %s", text)
+	if diff := cmp.Diff(map[string]string{"environment": "prod", "zone": "z"}, override.AppliedTo(got[0]).Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+// A cluster whose overrides are planned and not known is not started without the labels that they ask for; one whose overrides
+// are gone is, and is told so.
+func TestUnknownOverridesAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		known  override.Known
+		starts int
+		labels map[string]string
+	}{
+		"not known": {starts: 0},
+		"known": {override.Know([]placementv1.OverrideSnapshotObject{byEnvironment("prod")}), 1,
+			map[string]string{"environment": "prod"}},
+		"gone": {override.Know(nil, placement.Key{Name: "prod-0"}), 1, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+			row := placementv1.ClusterUpdatingStatus{ClusterName: "a", AppliedOverrides: placementv1.AppliedOverrides{ClusterResourceOverrideSnapshots: []string{"prod-0"}}}
+			stage := &placementv1.StageUpdatingStatus{Clusters: []placementv1.ClusterUpdatingStatus{row}}
+			s := &step{
+				w:      &World{Overrides: tc.known, Fleet: schedule.NewFleet([]schedule.Cluster{{Name: "a", Labels: map[string]string{"environment": "prod"}}})},
+				run:    &placementv1.ClusterStagedUpdateRun{},
+				status: &placementv1.UpdateRunStatus{}, target: "app-0-snapshot", bindings: map[string]placementv1.BindingObject{"a": b},
+			}
+			progress := s.clusters(&placementv1.StageConfig{}, stage, true, 1)
+			if len(s.result.Start) != tc.starts || len(progress.inFlight) != tc.starts || progress.waiting != 1-tc.starts {
+				t.Fatalf("%d are started, %+v", len(s.result.Start), progress)
+			}
+			if started := progressOf(&stage.Clusters[0]); (started != "") != (tc.starts > 0) {
+				t.Errorf("the row says %q", started)
+			}
+			for _, started := range s.result.Start {
+				if diff := cmp.Diff(tc.labels, started.BindingSpec().OverrideLabels); diff != "" {
+					t.Errorf("labels (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }
