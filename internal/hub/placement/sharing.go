@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -169,6 +170,10 @@ func (c *Controller) replaceCopy(ctx context.Context, p placementv1.PlacementObj
 	live := &placementv1.ClusterResourcePlacementStatus{}
 	if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(made), live); err != nil {
 		return "", shareRetry, fmt.Errorf("read what is there in namespace %s: %w", made.Namespace, err)
+	}
+	if live.DeletionTimestamp != nil && len(live.Finalizers) > 0 { // whoever made it
+		return "", shareRetry, fmt.Errorf("the one in namespace %s is being deleted since %s, and held by the finalizer %s; it is made again when whoever set that has removed it",
+			made.Namespace, live.DeletionTimestamp.UTC().Format(time.RFC3339), strings.Join(live.Finalizers, ", "))
 	}
 	if metav1.IsControlledBy(live, p) {
 		return "", 0, errBehind // the cache has yet to see what we made

@@ -127,3 +127,25 @@ func TestSharedStatusWhileDeleted(t *testing.T) {
 	f.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the copy was made again: %v", err)
 	f.set(func() { delete(f.away, "sharedgone1") })
 }
+
+// TestStatusThatIsHeld: a copy that somebody deleted, and that another's finalizer holds, is told of and waited for, and the
+// placement's own status goes on meanwhile.
+func TestStatusThatIsHeld(t *testing.T) {
+	f := newFleet(t, "held1")
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: held}}`)
+	f.shareIn("held", "held", namespaceSelector("held"))
+	f.Eventually(f.copied("held", "held")).WithTimeout(patience).Should(BeEmpty())
+	hold := func(finalizers string) {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))
+		f.Expect(f.Patch(framework.CleanupContext(t), copyOf("held", "held"), patch)).To(Succeed())
+	}
+	hold(`["example.com/archive"]`)
+	f.Expect(f.Delete(t.Context(), copyOf("held", "held"))).To(Succeed())
+	f.Eventually(f.condition("held", "StatusSynced")).WithTimeout(patience).Should(Equal("False/StatusSyncFailed"))
+	f.Expect(f.message("held", "StatusSynced")).To(ContainSubstring("finalizer example.com/archive"))
+	f.set(func() { f.refuse["held1"] = "no room" })
+	f.Eventually(f.condition("held", "Applied")).WithTimeout(patience).Should(Equal("False/ApplyFailed"))
+	hold(`null`)
+	f.Eventually(f.condition("held", "StatusSynced")).WithTimeout(patience).Should(Equal("True/StatusSyncSucceeded"))
+	f.Eventually(f.copied("held", "held")).WithTimeout(patience).Should(BeEmpty())
+}

@@ -37,7 +37,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		cached   = mgr.GetClient()
 		direct   = mgr.GetAPIReader()
 		real     = clock.RealClock{}
-		rules    = placement.Rules{SkippedNamespaces: options.SkippedNamespaces}
+		rules    = options.rules()
 		recorder = mgr.GetEventRecorder("fleetwright-hub")
 		selector = &selection.Selector{Discovery: live.discovery, Client: live.dynamic, Rules: rules}
 		watches  = selection.NewWatches(live.discovery, live.metadata, real)

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -38,8 +39,15 @@ type Options struct {
 	ForceLeaveAfter time.Duration
 	// SkippedNamespaces are never placed, besides those that are reserved.
 	SkippedNamespaces Namespaces
+	// HubRunsWorkloads tells that the hub's cluster runs workloads of its own: what it binds to itself is then not placed.
+	HubRunsWorkloads bool
 	// ClusterProfileNamespace is where the ClusterProfiles of the members are. Default: fleetwright-system.
 	ClusterProfileNamespace string
+}
+
+// rules are the rules of what may be placed.
+func (o *Options) rules() placement.Rules {
+	return placement.Rules{SkippedNamespaces: o.SkippedNamespaces, HubRunsWorkloads: o.HubRunsWorkloads}
 }
 
 // Manager makes the manager with every controller of the hub.

@@ -169,7 +169,7 @@ func (c *Controller) syncOne(ctx context.Context, t render.Target, existing *pla
 		if c.made.Has(client.ObjectKeyFromObject(wanted), c.Clock.Now()) {
 			return nil, nil, errStale
 		}
-	case !t.Belongs(existing):
+	case !t.Made(existing): // one that was, and has lost a label, is written anew with it
 		if !existing.DeletionTimestamp.IsZero() {
 			if err := c.lift(ctx, existing); err != nil {
 				return nil, nil, err

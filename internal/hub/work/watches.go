@@ -12,7 +12,6 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -120,16 +119,22 @@ func whenMembershipChanges() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*clusterv1.MemberCluster)
 			after, ok2 := e.ObjectNew.(*clusterv1.MemberCluster)
-			return ok1 && ok2 && !equality.Semantic.DeepEqual(reach(before), reach(after))
+			return ok1 && ok2 && reach(before) != reach(after)
 		},
 	}
 }
 
-// reach is what a binding's status says of its cluster.
-func reach(m *clusterv1.MemberCluster) schedule.Cluster {
+// standing is what a binding's status says of its cluster.
+type standing struct {
+	uid          types.UID
+	leaving      bool
+	disconnected string
+}
+
+// reach leaves out what an agent reports of its cluster every now and then, and what schedules: no Work follows from it.
+func reach(m *clusterv1.MemberCluster) standing {
 	c := schedule.Observe(m)
-	c.Labels = nil
-	return c
+	return standing{uid: c.UID, leaving: c.Leaving, disconnected: c.Disconnected}
 }
 
 // toBinding maps a Work to its binding, if that is of this scope.

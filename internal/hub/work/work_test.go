@@ -251,6 +251,7 @@ func TestEditedWork(t *testing.T) {
 	edits := map[string]string{
 		"its manifests are taken out": `{"spec":{"workload":{"manifests":[]}}}`,
 		"its labels are taken off":    `{"metadata":{"labels":null}}`,
+		"one label is taken off":      `{"metadata":{"labels":{"` + placementv1.LabelParentBinding + `":null}}}`,
 	}
 	for name, edit := range edits {
 		before := f.work("c", 0)
