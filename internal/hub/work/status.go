@@ -146,7 +146,7 @@ func setAvailable(w conditionWriter, o observed) {
 		}
 	}
 	// What a member said before it fell silent is no news of how it is now.
-	if o.cluster != nil && o.cluster.Disconnected != "" {
+	if o.cluster != nil && o.cluster.Disconnected != "" && o.cluster.Disconnected != schedule.NotOnlineYet {
 		w.set(placementv1.ConditionAvailable, metav1.ConditionUnknown, placementv1.ReasonAvailableUnknown,
 			"All corresponding work objects were available when the member was last heard of"+trouble(o.cluster))
 		return
