@@ -66,14 +66,20 @@ var inName = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(
 
 // WorkName names the Work that carries one part of a snapshot: 0 is the master, part n has the subindex n-1.
 func WorkName(k Key, part int) string {
-	prefix := k.Name
-	if k.Namespace != "" {
-		prefix = k.Namespace + "." + k.Name
-	}
 	if part == 0 {
-		return prefix + "-work"
+		return workName(k, "work")
 	}
-	return fmt.Sprintf("%s-%d", prefix, part-1)
+	return workName(k, strconv.Itoa(part-1))
+}
+
+// workName names a Work in a member's namespace, where those of both scopes are: what is before the end of the name is set off
+// by a dash in one scope, by a dot in the other, so that a ClusterResourcePlacement shop.web and a ResourcePlacement web in
+// namespace shop are not in each other's way.
+func workName(k Key, end string) string {
+	if k.Namespace != "" {
+		return k.Namespace + "." + k.Name + "." + end
+	}
+	return k.Name + "-" + end
 }
 
 // EnvelopeID is what the name of the Work ends with that carries an envelope's data.
@@ -84,7 +90,7 @@ func EnvelopeID(kind, namespace, name string) string {
 
 // EnvelopeWorkName names the Work that carries the data of the envelope with an ID.
 func EnvelopeWorkName(k Key, id string) string {
-	return strings.TrimSuffix(WorkName(k, 0), "-work") + "-envelope-" + id
+	return workName(k, "envelope-"+id)
 }
 
 // truncate cuts s to n bytes, and then cuts off what a name may not end with.

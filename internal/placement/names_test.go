@@ -51,3 +51,54 @@ func TestPolicySnapshotPlacement(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkNamesDiffer: no two placements, and no two Works of one, share a name in a member's namespace.
+func TestWorkNamesDiffer(t *testing.T) {
+	t.Parallel()
+	id := EnvelopeID("ResourceEnvelope", "shop", "box")
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom([]string{"shop", "web", "0", "work", "envelope", id})
+		key := rapid.Custom(func(t *rapid.T) Key {
+			k := Key{Name: word.Draw(t, "name")}
+			for range rapid.IntRange(0, 3).Draw(t, "more") {
+				k.Name += rapid.SampledFrom([]string{".", "-"}).Draw(t, "joint") + word.Draw(t, "word")
+			}
+			if rapid.Bool().Draw(t, "in a namespace") {
+				k.Namespace = rapid.SampledFrom([]string{"shop", "web", "shop-web", "0"}).Draw(t, "namespace")
+			}
+			return k
+		})
+		works := rapid.Custom(func(t *rapid.T) string {
+			return rapid.SampledFrom([]string{"part 0", "part 1", "part 2", "envelope"}).Draw(t, "work")
+		})
+		name := func(k Key, work string) string {
+			switch work {
+			case "envelope":
+				return EnvelopeWorkName(k, id)
+			case "part 1":
+				return WorkName(k, 1)
+			case "part 2":
+				return WorkName(k, 2)
+			default:
+				return WorkName(k, 0)
+			}
+		}
+		k1, k2, w1, w2 := key.Draw(t, "one"), key.Draw(t, "other"), works.Draw(t, "its Work"), works.Draw(t, "the other's")
+		n1, n2 := name(k1, w1), name(k2, w2)
+		if (n1 == n2) != (k1 == k2 && w1 == w2) {
+			t.Fatalf("%s of %s is named %q, %s of %s %q", w1, k1, n1, w2, k2, n2)
+		}
+		if problems := validation.IsDNS1123Subdomain(n1); len(problems) > 0 {
+			t.Fatalf("%q is no name: %v", n1, problems)
+		}
+	})
+	for _, k := range []Key{{Name: "shop.web"}, {Name: "shop.web.0"}, {Name: "shop.web.envelope"}, {Name: "shop.web-0"}} {
+		for part := range 3 {
+			for other := range 3 {
+				if in := (Key{Namespace: "shop", Name: "web"}); WorkName(k, part) == WorkName(in, other) || WorkName(k, part) == EnvelopeWorkName(in, id) {
+					t.Errorf("part %d of %s and one of %s are both named %s", part, k, in, WorkName(k, part))
+				}
+			}
+		}
+	}
+}

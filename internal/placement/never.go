@@ -38,6 +38,13 @@ var neverKinds = map[schema.GroupKind]string{
 	{Kind: "Pod"}:   "pods are made in the members, by what is placed there",
 	{Kind: "Node"}:  ofOneCluster,
 	{Kind: "Event"}: ofOneCluster,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:    ofOneCluster,
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:                      ofOneCluster,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:                           ofOneCluster,
+	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}:                ofOneCluster,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                  ofOneCluster,
+	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                    ofOneCluster,
+	{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:         ofOneCluster,
 	{Group: "networking.fleet.azure.com", Kind: "ServiceImport"}:         ofTheHub,
 	{Group: "networking.fleet.azure.com", Kind: "TrafficManagerProfile"}: ofTheHub,
 	{Group: "networking.fleet.azure.com", Kind: "TrafficManagerBackend"}: ofTheHub,
@@ -89,11 +96,11 @@ func (r Rules) Reserved(namespace string) bool {
 // Skips tells whether an object of a kind that may be placed is left out all the same: it is being deleted, or every
 // cluster makes its own. isService tells whether a Service of a name lives in the object's namespace.
 func (r Rules) Skips(object *unstructured.Unstructured, isService func(name string) bool) bool {
-	if object.GetDeletionTimestamp() != nil {
+	name, kind := object.GetName(), object.GroupVersionKind().GroupKind()
+	if object.GetDeletionTimestamp() != nil || OwnOfCluster(kind, object) != "" {
 		return true
 	}
-	name := object.GetName()
-	switch object.GroupVersionKind().GroupKind() {
+	switch kind {
 	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "apps", Kind: "ControllerRevision"}:
 		return len(object.GetOwnerReferences()) > 0
 	case schema.GroupKind{Kind: "ConfigMap"}:
@@ -101,8 +108,8 @@ func (r Rules) Skips(object *unstructured.Unstructured, isService func(name stri
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		return name == "default"
 	case schema.GroupKind{Kind: "Secret"}:
-		kind, _, _ := unstructured.NestedString(object.Object, "type")
-		return kind == string(corev1.SecretTypeServiceAccountToken)
+		secretType, _, _ := unstructured.NestedString(object.Object, "type")
+		return secretType == string(corev1.SecretTypeServiceAccountToken)
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 		return r.HubRunsWorkloads
 	case schema.GroupKind{Kind: "Endpoints"}:

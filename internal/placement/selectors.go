@@ -156,6 +156,9 @@ func parseSelector(index int, namespace string, spec *placementv1.ResourceSelect
 		return s, s.Mistake("the namespace is reserved and cannot be placed",
 			"put the resources into a namespace of their own, whose name does not begin with kube-, fleet- or fleetwright-"+except(rules))
 	}
+	if why := OwnOfCluster(s.Kind.GroupKind(), &metav1.ObjectMeta{Name: s.Name}); why != "" {
+		return s, s.Mistake("it is never placed, because "+why, "remove the selector, or place a copy of the object under another name")
+	}
 	return s, nil
 }
 

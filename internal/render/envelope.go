@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -121,7 +122,7 @@ func (e *envelope) open(w *placementv1.Work) []placementv1.ResourceContent {
 		if err != nil {
 			why = "it is no Kubernetes object; give it apiVersion, kind and metadata.name"
 		} else {
-			why = e.refuses(id)
+			why = cmp.Or(e.refuses(id), ownOfCluster(id, e.Data[key]))
 		}
 		if why != "" {
 			refused = append(refused, fmt.Sprintf("entry %q of %s: %s", key, e, why))
@@ -146,6 +147,19 @@ func (e *envelope) String() string {
 		return e.Kind + " " + e.Metadata.Name
 	}
 	return e.Kind + " " + e.Metadata.Namespace + "/" + e.Metadata.Name
+}
+
+// ownOfCluster says of an entry that every cluster has of its own why it is refused, and what to do; empty for others.
+func ownOfCluster(id placementv1.ResourceIdentifier, entry []byte) string {
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(entry, &o); err != nil {
+		return "its metadata cannot be read: " + err.Error() + "; correct it"
+	}
+	why := placement.OwnOfCluster(schema.GroupKind{Group: id.Group, Kind: id.Kind}, &o)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %s is never placed, because %s; remove the entry, or place a copy of the object under another name", id.Kind, id.Name, why)
 }
 
 // refuses says why an object may not be in the envelope, and what to do; empty where it may.

@@ -31,6 +31,9 @@ func TestUnwrap(t *testing.T) {
 		"another namespace":            {box: namespacedBox + `"a":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}}}}`, want: raws(), refused: []string{"another namespace", "in namespace other"}},
 		"rights":                       {box: namespacedBox + `"r":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"r","namespace":"ns"}}}}`, want: raws(), refused: []string{`entry "r"`, "gives rights", "administrator"}},
 		"rights for all, disguised":    {box: namespacedBox + `"r":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"r","namespace":"ns"}}}}`, want: raws(), refused: []string{"gives rights"}},
+		"every cluster's own":          {box: clusterBox + `"r":` + clusterRole + `,"v":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"view"}}}}`, want: raws(clusterRole), refused: []string{`entry "v"`, "ClusterRole view is never placed", "Kubernetes makes it in every cluster", "under another name"}},
+		"every cluster's own, marked":  {box: clusterBox + `"v":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"v","labels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}}}}`, want: raws(), refused: []string{`entry "v"`, "never placed"}},
+		"labels that are none":         {box: clusterBox + `"v":{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"v","labels":[]}}}}`, want: raws(), refused: []string{`entry "v"`, "metadata cannot be read"}},
 		"no name":                      {box: namespacedBox + `"n":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"ns"}}}}`, want: raws(), refused: []string{"metadata.name"}},
 		"no object":                    {box: namespacedBox + `"n":1}}`, want: raws(), refused: []string{"no Kubernetes object"}},
 		"an envelope in one":           {box: clusterBox + `"b":` + clusterBox + `}}}}`, want: raws(), refused: []string{"an envelope cannot be in an envelope"}},
@@ -81,16 +84,16 @@ func TestEnvelopeWorks(t *testing.T) {
 			t.Errorf("%s: count %s", w.Name, w.Annotations[placementv1.AnnotationWorkCount])
 		}
 	}
-	if diff := cmp.Diff([]string{"ns.app-work", "ns.app-0", "ns.app-envelope-abc", "ns.app-envelope-def"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"ns.app.work", "ns.app.0", "ns.app.envelope-abc", "ns.app.envelope-def"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"app-0-snapshot", "app-0-0", "app-0-0", "app-0-snapshot"}, parts); diff != "" {
 		t.Errorf("snapshot parts (-want +got):\n%s", diff)
 	}
-	if got := Carried(target, works); len(got) != 4 || got[0].Name != "ns.app-work" {
+	if got := Carried(target, works); len(got) != 4 || got[0].Name != "ns.app.work" {
 		t.Errorf("carried by %d Works", len(got))
 	}
-	delete(works, "ns.app-envelope-abc")
+	delete(works, "ns.app.envelope-abc")
 	if got := Carried(target, works); got != nil {
 		t.Errorf("carried by %d Works, though one is missing", len(got))
 	}

@@ -54,7 +54,7 @@ func TestWorks(t *testing.T) {
 	inNamespace := target
 	inNamespace.Placement.Namespace = "ns"
 	w := Works(inNamespace, r)[0]
-	if w.Name != "ns.app-work" || w.Labels[placementv1.LabelParentNamespace] != "ns" || !inNamespace.Belongs(w) || target.Belongs(w) {
+	if w.Name != "ns.app.work" || w.Labels[placementv1.LabelParentNamespace] != "ns" || !inNamespace.Belongs(w) || target.Belongs(w) {
 		t.Errorf("a namespaced placement's Work is %+v", w.ObjectMeta)
 	}
 }

@@ -47,6 +47,7 @@ func TestApplier(t *testing.T) {
 		"an earlier placement of the same name":          testEarlierPlacement,
 		"a crash while an object is made":                testCrashedWhileMaking,
 		"a record that somebody forged":                  testForgedRecord,
+		"what every cluster has of its own":              testOwnOfCluster,
 		"leaves and removes all":                         testLeaveRemoveAll,
 		"two placements of one object":                   testTwoPlacements,
 		"takes over what kubectl applied":                testTakeOver,

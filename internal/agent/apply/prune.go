@@ -8,6 +8,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -224,6 +225,9 @@ func (p *pass) tryRemove(ctx context.Context, r *placementv1.AppliedResourceMeta
 	case what == fateWait:
 		p.removing = append(p.removing, key.String()+waitsFor(live))
 		return false, nil
+	}
+	if why := placement.OwnOfCluster(key.GroupKind, live); why != "" { // whatever the hub asks
+		return true, p.release(ctx, client, live, key, why)
 	}
 	if held, err := p.heldBy(ctx, live, key); err != nil || held.wait != "" {
 		if err == nil {

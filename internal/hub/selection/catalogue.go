@@ -28,6 +28,8 @@ type resource struct {
 	namespaced bool
 	// placeable tells whether objects of the kind can be listed here and created elsewhere.
 	placeable bool
+	// watchable tells whether the API tells of their changes.
+	watchable bool
 }
 
 func (r resource) groupKind() schema.GroupKind {
@@ -103,6 +105,7 @@ func (c *catalogue) addResource(gv schema.GroupVersion, api *metav1.APIResource)
 		gvr:        gv.WithResource(api.Name),
 		kind:       api.Kind,
 		namespaced: api.Namespaced,
+		watchable:  slices.Contains(api.Verbs, "watch"),
 		placeable:  slices.Contains(api.Verbs, "list") && slices.Contains(api.Verbs, "create"),
 	}
 	gvk := gv.WithKind(api.Kind)

@@ -14,14 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// seldom is how often a kind is looked at that cannot be watched.
+const seldom = 5 * time.Minute
+
 // follower follows the changes of all objects of one resource, without keeping any.
 type follower struct {
 	client metadata.Interface
 	clock  clock.WithTicker
 	gvr    schema.GroupVersionResource
-	// begun is called when changes are followed from now on, but those until now may have been missed. exists tells whether
-	// there is any object.
-	begun func(exists bool)
+	// watchable tells whether the API server lets the resource be watched.
+	watchable bool
+	// begun is called when changes are followed from now on, but those until now may have been missed. first tells that none
+	// were followed before, exists whether there is any object.
+	begun func(first, exists bool)
 	// changed is called for each object that was added, changed or deleted from then on.
 	changed func(*metav1.PartialObjectMetadata)
 }
@@ -29,21 +34,36 @@ type follower struct {
 // run follows until the context ends.
 func (f *follower) run(ctx context.Context) {
 	patience := backoff()
-	for ctx.Err() == nil {
-		version, exists, err := f.now(ctx)
-		if err == nil {
-			f.begun(exists)
-			patience = backoff()
-			err = f.from(ctx, version)
+	for first := true; ctx.Err() == nil; {
+		if !f.watchable {
+			f.begun(first, true) // not even that is known
+			first = false
+			f.pause(ctx, seldom)
+			continue
 		}
-		if err == nil || ctx.Err() != nil {
+		version, exists, err := f.now(ctx)
+		delivered := false
+		if err == nil {
+			f.begun(first, exists)
+			first = false
+			delivered, err = f.from(ctx, version)
+		}
+		if delivered { // what can be listed alone is no sign that things have got better
+			patience = backoff()
+		}
+		if ctx.Err() != nil || (delivered && isTooOld(err)) {
 			continue
 		}
 		log.FromContext(ctx).V(1).Info("Following a resource was interrupted", "resource", f.gvr.String(), "reason", err.Error())
-		select {
-		case <-ctx.Done():
-		case <-f.clock.After(patience.Step()):
-		}
+		f.pause(ctx, patience.Step())
+	}
+}
+
+// pause waits, but not longer than the context lasts.
+func (f *follower) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-f.clock.After(d):
 	}
 }
 
@@ -60,29 +80,23 @@ func (f *follower) now(ctx context.Context) (version string, exists bool, err er
 	return list.GetResourceVersion(), len(list.Items) > 0, nil
 }
 
-// from follows the changes since a version. It returns nil when that is too old and the state has to be looked at anew.
-func (f *follower) from(ctx context.Context, version string) error {
+// from follows the changes since a version until that fails, or the version is too old and the state has to be looked at
+// anew. delivered tells whether a watch has told anything; without an error, the context has ended.
+func (f *follower) from(ctx context.Context, version string) (delivered bool, err error) {
 	for {
 		w, err := f.client.Resource(f.gvr).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
-		switch {
-		case isTooOld(err):
-			return nil
-		case err != nil:
-			return err
+		if err != nil {
+			return delivered, err
 		}
 		seen, err := f.read(w)
 		w.Stop()
+		delivered = delivered || seen != ""
 		switch {
-		case isTooOld(err):
-			return nil
 		case err != nil || ctx.Err() != nil:
-			return err
+			return delivered, err
 		case seen == "":
 			// Closed before it told anything. A server that does so each time is not asked in a tight loop.
-			select {
-			case <-ctx.Done():
-			case <-f.clock.After(time.Second):
-			}
+			f.pause(ctx, time.Second)
 		default:
 			version = seen
 		}

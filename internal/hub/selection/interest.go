@@ -109,6 +109,9 @@ func (i *interest) mayHold(r resource) bool {
 	return i.Watch && i.selects(r.groupKind())
 }
 
+// held tells whether there may have been objects of a kind among what was selected last.
+func (i *interest) held(r resource) bool { return i.content || len(i.roots[r.groupKind()]) > 0 }
+
 func (i *interest) selects(kind schema.GroupKind) bool {
 	for _, selector := range i.Selectors {
 		if selector.Kind.GroupKind() == kind {

@@ -275,3 +275,17 @@ func as(user string) *rest.Config {
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return config
 }
+
+// TestAllClusterRoles: of all roles of the hub, those that every cluster has are not selected.
+func TestAllClusterRoles(t *testing.T) {
+	c := newClient(t)
+	create(t, c, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: of-the-fleet}}`)
+	everything := placementv1.ResourceSelector{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	selected, err := newSelector(t, hub).Select(t.Context(), placementOf(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"v1 ClusterRole.rbac.authorization.k8s.io of-the-fleet"}, described(selected)); diff != "" {
+		t.Errorf("unexpected selection (-want +got):\n%s", diff)
+	}
+}

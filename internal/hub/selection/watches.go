@@ -31,7 +31,7 @@ type Watches struct {
 
 	mu sync.Mutex
 	// cluster and namespaced are told of placements of their scope.
-	cluster, namespaced func(placement.Key)
+	cluster, namespaced []func(placement.Key)
 	interests           map[placement.Key]*interest
 	running             map[schema.GroupVersionResource]context.CancelFunc
 	known               *catalogue
@@ -52,22 +52,24 @@ func NewWatches(d Discovery, c metadata.Interface, clock clock.WithTicker) *Watc
 	}
 }
 
-// OnChange says who is told of a placement of one scope whose selection may have changed. It must not block.
+// OnChange says who is told, beside others, of a placement of one scope whose selection may have changed. It must not block.
 func (w *Watches) OnChange(kinds *placement.Kinds, changed func(placement.Key)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if kinds.Namespaced {
-		w.namespaced = changed
+		w.namespaced = append(w.namespaced, changed)
 	} else {
-		w.cluster = changed
+		w.cluster = append(w.cluster, changed)
 	}
 }
 
 func (w *Watches) changed(key placement.Key) {
-	if key.Namespace == "" {
-		w.cluster(key)
-	} else {
-		w.namespaced(key)
+	all := w.cluster
+	if key.Namespace != "" {
+		all = w.namespaced
+	}
+	for _, tell := range all {
+		tell(key)
 	}
 }
 
@@ -116,8 +118,8 @@ func (w *Watches) Start(ctx context.Context) error {
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 	} {
 		follower := &follower{
-			client: w.Client, clock: w.Clock, gvr: gvr,
-			begun:   func(bool) { offer(w.altered) },
+			client: w.Client, clock: w.Clock, gvr: gvr, watchable: true,
+			begun:   func(bool, bool) { offer(w.altered) },
 			changed: func(*metav1.PartialObjectMetadata) { offer(w.altered) },
 		}
 		all.Go(func() { follower.run(ctx) })
@@ -194,18 +196,20 @@ func (w *Watches) fit(ctx context.Context, all *sync.WaitGroup) error {
 func (w *Watches) follow(ctx context.Context, r resource, all *sync.WaitGroup) context.CancelFunc {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{
-		client: w.Client, clock: w.Clock, gvr: r.gvr,
-		begun: func(any bool) {
-			if any {
-				w.tell(func(i *interest) bool { return i.mayHold(r) })
-			}
-		},
+		client: w.Client, clock: w.Clock, gvr: r.gvr, watchable: r.watchable,
+		begun: func(first, exists bool) { w.begun(r, first, exists) },
 		changed: func(o *metav1.PartialObjectMetadata) {
 			w.tell(func(i *interest) bool { return i.wants(r, o) })
 		},
 	}
 	all.Go(func() { f.run(ctx) })
 	return cancel
+}
+
+// begun tells those who may have missed something of a resource until now. Before its watch began for the first time, that
+// can be no more than what is there, or what a selection found and is gone since; between two watches it can be anything.
+func (w *Watches) begun(r resource, first, exists bool) {
+	w.tell(func(i *interest) bool { return i.mayHold(r) && (!first || exists || i.held(r)) })
 }
 
 // tell tells all placements whose interest is of a sort.
