@@ -91,12 +91,15 @@ func Observe(m *clusterv1.MemberCluster) Cluster {
 	}
 }
 
+// NotOnlineYet is why a cluster is disconnected of whose agent the hub has heard nothing so far.
+const NotOnlineYet = "member agent not online yet"
+
 // disconnected says why a member cannot be worked with. It names moments and not durations, so that the same state
 // always reads the same.
 func disconnected(m *clusterv1.MemberCluster) string {
 	i := slices.IndexFunc(m.Status.AgentStatus, func(a clusterv1.AgentStatus) bool { return a.Type == clusterv1.MemberAgent })
 	if i < 0 {
-		return "member agent not online yet"
+		return NotOnlineYet
 	}
 	agent := m.Status.AgentStatus[i]
 	healthy := meta.FindStatusCondition(agent.Conditions, clusterv1.ConditionHealthy)

@@ -39,7 +39,7 @@ func main() {
 	root := flag.String("root", ".", "the repository's root")
 	members := flag.Int("members", 10, "how many members; they have an API server and an agent alone")
 	rounds := flag.Int("rounds", 5, "how often each time is taken; the median is printed")
-	only := flag.String("only", "", "the one scenario to measure: runs, rolling, memory or idle; all without it")
+	only := flag.String("only", "", "the one scenario to measure: runs, rolling, memory, idle or bulk; all without it")
 	silence := flag.Duration("silence", 5*time.Minute, "how long the idle hub is watched")
 	flag.Parse()
 	log.SetLogger(klog.Background()) // what API servers warn of
@@ -71,7 +71,7 @@ func run(root, only string, members, rounds int, silence time.Duration) error {
 	for _, scenario := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"runs", b.updateRuns}, {"rolling", b.rollingUpdates}, {"rolling", b.drift}, {"memory", b.memory}, {"idle", b.idle}} {
+	}{{"runs", b.updateRuns}, {"rolling", b.rollingUpdates}, {"rolling", b.drift}, {"memory", b.memory}, {"idle", b.idle}, {"bulk", b.bulk}} {
 		if only != "" && scenario.name != only {
 			continue
 		}

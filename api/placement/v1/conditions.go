@@ -123,6 +123,9 @@ const (
 	ReasonNotAllWorkAreAvailable = "NotAllWorkAreAvailable"
 	// ReasonNotAllWorkAreAvailabilityTrackable: available as far as can be told (binding).
 	ReasonNotAllWorkAreAvailabilityTrackable = "NotAllWorkAreAvailabilityTrackable"
+	// ReasonAvailableUnknown: every Work was available when the member was last heard of, which is not connected to the fleet now
+	// (binding).
+	ReasonAvailableUnknown = "AvailableUnknown"
 	// ReasonAllManifestsAvailable: every manifest is available (Work).
 	ReasonAllManifestsAvailable = "AllManifestsAvailable"
 	// ReasonSomeManifestsAreNotAvailable: a manifest is not available (Work).

@@ -185,8 +185,12 @@ func (c *Controller) cleanUp(ctx context.Context, cluster *clusterv1.MemberClust
 	if err == nil && ours(namespace, cluster.Name) { // one that is somebody else's stays
 		if namespace.DeletionTimestamp == nil {
 			if forced {
-				c.event(cluster, corev1.EventTypeWarning, EventForceLeft,
-					"the agent did not leave within %s; the hub goes on without it, and what was placed in the cluster stays there", c.forceLeaveAfter())
+				works, err := c.works(ctx, namespace.Name)
+				if err != nil {
+					return err
+				}
+				c.event(cluster, corev1.EventTypeWarning, EventForceLeft, "the agent did not leave within %s; the hub goes on without it, and what was placed in the cluster stays there: %s",
+					c.forceLeaveAfter(), whatStays(works))
 			}
 			if err := client.IgnoreNotFound(c.Client.Delete(ctx, namespace)); err != nil {
 				return fmt.Errorf("delete namespace %s: %w", namespace.Name, err)
@@ -252,6 +256,26 @@ func (c *Controller) releaseWorks(ctx context.Context, namespace string) error {
 		}
 	}
 	return nil
+}
+
+// whatStays names the placements that the Works of a cluster are of.
+func whatStays(works []metav1.PartialObjectMetadata) string {
+	var placements []string
+	for i := range works {
+		name, of := works[i].Labels[placementv1.LabelParentPlacement], works[i].Labels[placementv1.LabelParentNamespace]
+		switch {
+		case name == "":
+		case of == "":
+			placements = append(placements, "ClusterResourcePlacement "+name)
+		default:
+			placements = append(placements, "ResourcePlacement "+of+"/"+name)
+		}
+	}
+	if len(placements) == 0 {
+		return "nothing that a placement has placed"
+	}
+	slices.Sort(placements)
+	return strings.Join(slices.Compact(placements), ", ")
 }
 
 // works returns the metadata of the Works of a namespace, read live.

@@ -126,6 +126,7 @@ func setApplied(w conditionWriter, o observed) bool {
 	return true
 }
 
+// setAvailable tells whether everything is available in the member, once it is applied.
 func setAvailable(w conditionWriter, o observed) {
 	var untrackable *placementv1.Work
 	for _, work := range o.works {
@@ -143,6 +144,12 @@ func setAvailable(w conditionWriter, o observed) {
 		case available.Reason == placementv1.ReasonWorkNotTrackable && untrackable == nil:
 			untrackable = work
 		}
+	}
+	// What a member said before it fell silent is no news of how it is now.
+	if o.cluster != nil && o.cluster.Disconnected != "" && o.cluster.Disconnected != schedule.NotOnlineYet {
+		w.set(placementv1.ConditionAvailable, metav1.ConditionUnknown, placementv1.ReasonAvailableUnknown,
+			"All corresponding work objects were available when the member was last heard of"+trouble(o.cluster))
+		return
 	}
 	if untrackable != nil {
 		w.set(placementv1.ConditionAvailable, metav1.ConditionTrue, placementv1.ReasonNotAllWorkAreAvailabilityTrackable,

@@ -99,6 +99,14 @@ func TestStatus(t *testing.T) {
 			wantUrgency: detailTime,
 			wantMessage: "no recent heartbeat signals (last received at noon)",
 		},
+		// Entry 28 of the pain points: what a member said before it fell silent is not its health now.
+		"available, and then the agent is lost": {
+			cluster:     &schedule.Cluster{Name: "c", Disconnected: "no recent heartbeat signals (last received at noon)"},
+			works:       []*placementv1.Work{said("w", []metav1.Condition{applied, available})},
+			want:        []string{"WorkSynchronized=True/AllWorkSynced", "Applied=True/AllWorkHaveBeenApplied", "Available=Unknown/AvailableUnknown"},
+			wantUrgency: availableTime,
+			wantMessage: "were available when the member was last heard of; the cluster is not connected to the fleet: no recent heartbeat signals (last received at noon)",
+		},
 		"the answer is for an earlier generation": {
 			works: []*placementv1.Work{said("w", []metav1.Condition{
 				cond("Applied", "True", placementv1.ReasonAllManifestsApplied, "", 1),
