@@ -74,10 +74,23 @@ func testLostAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.loseRecord(w)
+	confirmed := []byte(`{"metadata":{"annotations":{"` + placementv1.AnnotationRemovalConfirmed + `":"true"}}}`)
+	if err := a.hub.Patch(t.Context(), w, client.RawPatch("application/merge-patch+json", confirmed)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.hub.Delete(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	for seen := w; seen.DeletionTimestamp == nil; { // by the agent, too: a pass before that would write the record anew
+		seen = &placementv1.Work{}
+		if err := a.applier.hub.Get(t.Context(), client.ObjectKeyFromObject(w), seen); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := a.applier.Activate(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	a.remove(w, true, "True/ResourcesReleased")
+	a.await(w, placementv1.ConditionRemoved, "True/ResourcesReleased")
 	if c := meta.FindStatusCondition(w.Status.Conditions, placementv1.ConditionRemoved); !strings.Contains(c.Message, "Namespace lostns stays") {
 		t.Errorf("the message does not say what stays: %s", c.Message)
 	}
