@@ -126,7 +126,7 @@ func TestCompareRedacts(t *testing.T) {
 		},
 		"within a value that is shown": {
 			`{kind: E}`, `{kind: E, items: [{kind: Secret, metadata: {name: a}, data: {p: tr0ub4dor}, stringData: {q: swordfish}}]}`,
-			[]detail{{"/items", "", `[{"data":"` + Redacted + `","kind":"Secret","metadata":{"name":"a"},"stringData":"` + Redacted + `"}]`}},
+			[]detail{{Path: "/items", ValueInHub: `[{"data":"` + Redacted + `","kind":"Secret","metadata":{"name":"a"},"stringData":"` + Redacted + `"}]`}},
 		},
 		"an enveloping ConfigMap": {
 			`{kind: ConfigMap, metadata: {annotations: {` + envelope + `: "true"}}, data: {s: swordfish}}`, `{kind: ConfigMap, metadata: {annotations: {` + envelope + `: "true"}}, data: {s: tr0ub4dor}}`,
