@@ -2,10 +2,13 @@
 package rbac_test
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -163,7 +166,7 @@ func TestNobodyReadsCopies(t *testing.T) {
 		}
 	}
 	for _, object := range framework.Manifests(t, "config/rbac/hub") {
-		if object.GetKind() != "ClusterRole" || object.GetName() == "fleetwright-hub" {
+		if object.GetKind() != "ClusterRole" || strings.HasPrefix(object.GetName(), "fleetwright-hub") { // not for people
 			continue
 		}
 		role := &rbacv1.ClusterRole{}
@@ -237,5 +240,34 @@ func TestAgentInItsOwnCluster(t *testing.T) {
 	}
 	if may(t, c, "system:serviceaccount:default:default", "get", "secrets") {
 		t.Error("the rights of the agent are given to others as well")
+	}
+}
+
+// TestHubWritesStatusesAlone: the role of statuses gathers those of the label, to which an administrator may add, and those that
+// come with it write statuses and nothing else.
+func TestHubWritesStatusesAlone(t *testing.T) {
+	c := install(t, hub, "hub")
+	gathering := &rbacv1.ClusterRole{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "fleetwright-hub-status"}, gathering); err != nil {
+		t.Fatal(err)
+	}
+	label := map[string]string{placementv1.LabelAggregateToHubStatus: "true"}
+	if r := gathering.AggregationRule; r == nil || len(r.ClusterRoleSelectors) != 1 || !maps.Equal(r.ClusterRoleSelectors[0].MatchLabels, label) {
+		t.Errorf("it gathers %+v", r)
+	}
+	binding := &rbacv1.ClusterRoleBinding{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "fleetwright-hub-status"}, binding); err != nil || binding.RoleRef.Name != gathering.Name || len(binding.Subjects) != 1 {
+		t.Errorf("it is bound by %+v, error %v", binding, err)
+	}
+	var roles rbacv1.ClusterRoleList
+	if err := c.List(t.Context(), &roles, client.MatchingLabels(label)); err != nil || len(roles.Items) != 1 {
+		t.Fatalf("%d roles have the label, error %v", len(roles.Items), err)
+	}
+	for _, rule := range roles.Items[0].Rules {
+		for _, resource := range rule.Resources {
+			if !strings.HasSuffix(resource, "/status") || strings.Contains(resource, "*") || resource == "pods/status" || !slices.Equal(rule.Verbs, []string{"update"}) {
+				t.Errorf("it may %v %s", rule.Verbs, resource)
+			}
+		}
 	}
 }

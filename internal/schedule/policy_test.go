@@ -303,6 +303,8 @@ func TestMessages(t *testing.T) {
 	}{
 		"enough":          {policy: "placementType: PickN", number: 1, clusters: []Cluster{cluster("a")}, want: "found all cluster needed as specified by the scheduling policy, found 1 cluster(s)"},
 		"all, none there": {policy: "{}", want: "found all cluster needed as specified by the scheduling policy, found 0 cluster(s)"},
+		"none asked for":  {policy: "placementType: PickN", clusters: []Cluster{cluster("a")}, want: "found all cluster needed as specified by the scheduling policy, found 0 cluster(s); the policy asks for none"},
+		"none named":      {policy: "placementType: PickFixed", clusters: []Cluster{cluster("a")}, want: "found all cluster needed as specified by the scheduling policy, found 0 cluster(s); the policy asks for none"},
 		"an empty fleet":  {policy: "placementType: PickN", number: 1, want: fmt.Sprintf(missing, 0, 1) + ", and there are no others in the fleet: join more, or ask for fewer"},
 		"reasons, the most frequent first": {
 			policy: "placementType: PickN\n" + eastern, number: 3, clusters: []Cluster{cluster("a", "region=east"), cluster("b", "?unhealthy"), cluster("c"), cluster("d")},

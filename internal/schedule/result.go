@@ -92,7 +92,11 @@ func (r *Result) Fulfilled() bool { return len(r.Selected) >= r.wanted }
 // do about it.
 func (r *Result) Message() string {
 	if r.Fulfilled() {
-		return fmt.Sprintf("found all cluster needed as specified by the scheduling policy, found %d cluster(s)", len(r.Selected))
+		message := fmt.Sprintf("found all cluster needed as specified by the scheduling policy, found %d cluster(s)", len(r.Selected))
+		if r.wanted == 0 {
+			message += "; the policy asks for none"
+		}
+		return message
 	}
 	message := fmt.Sprintf("could not find all clusters needed as specified by the scheduling policy, found %d cluster(s) instead; %d are asked for",
 		len(r.Selected), r.wanted)

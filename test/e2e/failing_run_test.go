@@ -138,6 +138,74 @@ func TestPastWhatFails(t *testing.T) {
 	mend()
 }
 
+// TestPastWhatFailsNamespaced is the same in a namespace, where the commands take -n: a cluster is skipped, then updated all the
+// same, and another run is cancelled. Without -n they find no such run.
+func TestPastWhatFailsNamespaced(t *testing.T) {
+	hub, m := clientFor(t, fleet, "hub"), members(t)
+	const ns, name = "failing-there", "app"
+	create(t, hub, namespace(ns))
+	cm := create(t, hub, configMap(ns, "test-cm", "value1"))
+	create(t, hub, placeOnly("failing-there-shell", ns))
+	for i := range m {
+		framework.Await(t, m[i], namespace(ns), "exists", func(*corev1.Namespace) bool { return true })
+	}
+	create(t, hub, placeConfigMap(ns, name, placementv1.ExternalRolloutStrategyType))
+	create(t, hub, &placementv1.StagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "calm"}, Spec: everywhere("", nil).Spec})
+	awaitNamespacedRun(t, hub, create(t, hub, namespacedRun(ns, "first", name, "calm", "")))
+
+	if err := m[1].Patch(t.Context(), configMap(ns, "test-cm", ""), client.RawPatch("application/merge-patch+json", []byte(`{"immutable":true}`))); err != nil {
+		t.Fatalf("make the ConfigMap of member2 immutable: %v", err)
+	}
+	cm.Data["key"] = "value2"
+	if err := hub.Update(t.Context(), cm); err != nil {
+		t.Fatalf("change the ConfigMap: %v", err)
+	}
+	stuck := func(run *placementv1.StagedUpdateRun) {
+		t.Helper()
+		framework.Await(t, hub, run, "is stuck", func(r *placementv1.StagedUpdateRun) bool {
+			return condition(r.Status.Conditions, placementv1.ConditionProgressing) == "False/UpdateRunStuck"
+		})
+	}
+	second := create(t, hub, namespacedRun(ns, "second", name, "calm", ""))
+	stuck(second)
+	if out, code := amc(t, "run", "skip", second.Name, "member2"); code != 1 || !strings.Contains(out, "with -n NAMESPACE a StagedUpdateRun is meant") {
+		t.Errorf("skipping without the run's namespace: exit code %d\n%s", code, out)
+	}
+	mustAmc(t, "run", "skip", second.Name, "member2", "-n", ns, "--reason", "later")
+	awaitNamespacedRun(t, hub, second)
+	if diff := cmp.Diff([3]string{"value2", "value1", "value2"}, values(t, m, ns)); diff != "" {
+		t.Errorf("after member2 was skipped (-want +got):\n%s", diff)
+	}
+
+	third := create(t, hub, namespacedRun(ns, "third", name, "calm", ""))
+	stuck(third)
+	mustAmc(t, "run", "cancel", third.Name, "-n", ns, "--reason", "wrong image")
+	framework.Await(t, hub, third, "is cancelled", func(r *placementv1.StagedUpdateRun) bool {
+		return condition(r.Status.Conditions, placementv1.ConditionSucceeded) == "False/UpdateRunCancelled"
+	})
+	if c := third.Status.Cancelled; c == nil || c.RequestedBy != "admin" || c.Reason != "wrong image" {
+		t.Errorf("the run does not say who cancelled it, and why: %+v", c)
+	}
+
+	fourth := create(t, hub, namespacedRun(ns, "fourth", name, "calm", ""))
+	stuck(fourth)
+	mustAmc(t, "run", "skip", fourth.Name, "member2", "-n", ns, "--reason", "later")
+	awaitNamespacedRun(t, hub, fourth)
+	if err := m[1].Delete(t.Context(), configMap(ns, "test-cm", "")); err != nil {
+		t.Fatalf("delete the ConfigMap of member2: %v", err)
+	}
+	mustAmc(t, "run", "retry", fourth.Name, "member2", "-n", ns, "--reason", "mended")
+	framework.Await(t, hub, fourth, "has answered and succeeded", func(r *placementv1.StagedUpdateRun) bool {
+		return len(r.Status.ClusterActions) == 2 && condition(r.Status.Conditions, placementv1.ConditionSucceeded) == "True/UpdateRunSucceeded"
+	})
+	if diff := cmp.Diff([3]string{"value2", "value2", "value2"}, values(t, m, ns)); diff != "" {
+		t.Errorf("after the retry (-want +got):\n%s", diff)
+	}
+	if a := fourth.Status.ClusterActions; a[1].RequestedBy != "admin" || a[1].Reason != "mended" || a[1].Result != placementv1.ClusterActionAccepted {
+		t.Errorf("the run does not say who had member2 retried, and why: %+v", a)
+	}
+}
+
 // TestHubIsGuarded has somebody with all rights, but not an administrator of the fleet, change what is the hub's, and run a
 // Pod on the hub.
 func TestHubIsGuarded(t *testing.T) {

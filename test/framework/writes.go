@@ -33,7 +33,16 @@ func (w *Writes) Take() map[string]int {
 	return all
 }
 
-func (w *Writes) add(verb string, o client.Object, n int) {
+// add counts a write that is sent, and returns what takes it back. What a hub tries that was stopped is never sent.
+func (w *Writes) add(ctx context.Context, verb string, o client.Object) (undo func()) {
+	if ctx.Err() != nil {
+		return func() {}
+	}
+	w.count(verb, o, 1)
+	return func() { w.count(verb, o, -1) }
+}
+
+func (w *Writes) count(verb string, o client.Object, n int) {
 	if w.Placement != "" && o.GetLabels()[placementv1.LabelParentPlacement] != w.Placement {
 		return
 	}
@@ -54,22 +63,22 @@ type counting struct {
 }
 
 func (c *counting) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	c.writes.add("create", o, 1)
+	c.writes.add(ctx, "create", o)
 	return c.Client.Create(ctx, o, opts...)
 }
 
 func (c *counting) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
-	c.writes.add("update", o, 1)
+	c.writes.add(ctx, "update", o)
 	return c.Client.Update(ctx, o, opts...)
 }
 
 func (c *counting) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-	c.writes.add("patch", o, 1)
+	c.writes.add(ctx, "patch", o)
 	return c.Client.Patch(ctx, o, p, opts...)
 }
 
 func (c *counting) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	c.writes.add("delete", o, 1)
+	c.writes.add(ctx, "delete", o)
 	return c.Client.Delete(ctx, o, opts...)
 }
 
@@ -83,19 +92,19 @@ type countingStatus struct {
 }
 
 func (c *countingStatus) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
-	c.writes.add("status", o, 1) // before anybody can see what was written
+	undo := c.writes.add(ctx, "status", o) // before anybody can see what was written
 	err := c.SubResourceWriter.Update(ctx, o, opts...)
 	if apierrors.IsConflict(err) {
-		c.writes.add("status", o, -1)
+		undo()
 	}
 	return err
 }
 
 func (c *countingStatus) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-	c.writes.add("status", o, 1) // before anybody can see what was written
+	undo := c.writes.add(ctx, "status", o) // before anybody can see what was written
 	err := c.SubResourceWriter.Patch(ctx, o, p, opts...)
 	if apierrors.IsConflict(err) {
-		c.writes.add("status", o, -1)
+		undo()
 	}
 	return err
 }

@@ -203,6 +203,8 @@ const (
 	ReasonManifestNotAvailableYet = "ManifestNotAvailableYet"
 	// ReasonManifestPaused: not yet available, and will not be before somebody goes on with it: it is paused.
 	ReasonManifestPaused = "ManifestPaused"
+	// ReasonManifestUpdatedByRollout: not yet available; a Kruise Rollout updates it, and tells whether that waits for somebody.
+	ReasonManifestUpdatedByRollout = "ManifestUpdatedByRollout"
 	// ReasonManifestAvailabilityFailed: the availability could not be told.
 	ReasonManifestAvailabilityFailed = "Failed"
 )

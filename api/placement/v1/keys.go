@@ -141,6 +141,10 @@ const (
 	MemberNamespacePrefix = "fleet-member-"
 	// HeldAll is AnnotationHeldObjects' value where the agent is to leave all objects that the Work does not have.
 	HeldAll = "*"
+	// StatusFieldManager is the name under which the hub writes the status of objects that users placed.
+	StatusFieldManager = "fleetwright-status"
+	// LabelAggregateToHubStatus, "true" on a ClusterRole, gives its rules to the hub: the statuses that it may write.
+	LabelAggregateToHubStatus = "fleetwright.io/aggregate-to-hub-status"
 	// FieldManager is the name under which agents apply objects in members.
 	FieldManager = "work-api-agent"
 )

@@ -14,7 +14,11 @@ func inNamespace(text, version string) string {
 }
 
 func TestReportBackStrategy(t *testing.T) {
-	const at = "spec.strategy.reportBackStrategy"
+	const (
+		at       = "spec.strategy.reportBackStrategy"
+		toObject = "{type: Mirror, destination: OriginalResource}"
+		one      = "destination OriginalResource needs a placement that chooses one cluster at the most"
+	)
 	for scope, head := range map[string]string{
 		"v1 ClusterResourcePlacement":      aPlacement,
 		"v1beta1 ClusterResourcePlacement": strings.Replace(aPlacement, "/v1\n", "/v1beta1\n", 1),
@@ -31,6 +35,18 @@ func TestReportBackStrategy(t *testing.T) {
 					Create: with("{type: Mirror, destination: WorkAPI}"),
 					Want:   map[string]any{at + ".type": "Mirror", at + ".destination": "WorkAPI"},
 				},
+				"Mirror to the object, of one fixed cluster": {
+					Create: with("{type: Mirror, destination: OriginalResource}") + "  policy: {placementType: PickFixed, clusterNames: [a]}\n",
+					Want:   map[string]any{at + ".destination": "OriginalResource"},
+				},
+				"of no fixed cluster": {Create: with(toObject) + "  policy: {placementType: PickFixed}\n"},
+				"of one cluster":      {Create: with(toObject) + "  policy: {placementType: PickN, numberOfClusters: 1}\n"},
+				"of none":             {Create: with(toObject) + "  policy: {placementType: PickN, numberOfClusters: 0}\n"},
+				"of two fixed":        {Create: with(toObject) + "  policy: {placementType: PickFixed, clusterNames: [a, b]}\n", Refused: one},
+				"of two":              {Create: with(toObject) + "  policy: {placementType: PickN, numberOfClusters: 2}\n", Refused: one},
+				"of all":              {Create: with(toObject) + "  policy: {placementType: PickAll}\n", Refused: one},
+				"of all, by default":  {Create: with(toObject), Refused: one},
+				"a second cluster":    {Create: with(toObject) + "  policy: {placementType: PickN, numberOfClusters: 1}\n", Update: "spec: {policy: {numberOfClusters: 2}}", Refused: one},
 				"Mirror without a destination":   {Create: with("{type: Mirror}"), Refused: "destination must be set when the type is Mirror"},
 				"Disabled with a destination":    {Create: with("{type: Disabled, destination: WorkAPI}"), Refused: "destination must not be set unless the type is Mirror"},
 				"a destination and no type":      {Create: with("{destination: WorkAPI}"), Refused: "destination must not be set unless the type is Mirror"},

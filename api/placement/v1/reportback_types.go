@@ -14,11 +14,15 @@ const (
 )
 
 // ReportBackDestination says where statuses are reported to.
-// +kubebuilder:validation:Enum=WorkAPI
+// +kubebuilder:validation:Enum=OriginalResource;WorkAPI
 type ReportBackDestination string
 
-// ReportBackDestinationWorkAPI keeps the statuses in the Works, for whoever reads those.
-const ReportBackDestinationWorkAPI ReportBackDestination = "WorkAPI"
+const (
+	// ReportBackDestinationOriginalResource copies the statuses to the objects on the hub.
+	ReportBackDestinationOriginalResource ReportBackDestination = "OriginalResource"
+	// ReportBackDestinationWorkAPI keeps the statuses in the Works, for whoever reads those.
+	ReportBackDestinationWorkAPI ReportBackDestination = "WorkAPI"
+)
 
 // ReportBackStrategy says whether the statuses that objects have in the members are reported back to the hub.
 // +kubebuilder:validation:XValidation:rule="self.type != 'Mirror' || has(self.destination)",message="destination must be set when the type is Mirror"
@@ -30,7 +34,8 @@ type ReportBackStrategy struct {
 	// +kubebuilder:default=Disabled
 	Type ReportBackStrategyType `json:"type,omitempty"`
 	// destination is where the statuses are reported to with the type Mirror: WorkAPI, the status of the Works in the members'
-	// namespaces on the hub. Required with Mirror, and not allowed without.
+	// namespaces on the hub, or OriginalResource, the status of the object on the hub that was placed, besides. The latter is for
+	// placements that choose one cluster at the most. Required with Mirror, and not allowed without.
 	// +optional
 	Destination ReportBackDestination `json:"destination,omitempty"`
 }
@@ -38,6 +43,25 @@ type ReportBackStrategy struct {
 // Mirrors tells whether statuses are reported back; by nil they are not.
 func (s *ReportBackStrategy) Mirrors() bool {
 	return s != nil && s.Type == ReportBackStrategyTypeMirror
+}
+
+// ToOriginal tells whether statuses are copied to the objects on the hub.
+func (s *ReportBackStrategy) ToOriginal() bool {
+	return s.Mirrors() && s.Destination == ReportBackDestinationOriginalResource
+}
+
+// ChoosesOneAtMost tells whether the placement can have no more than one cluster.
+func (s *PlacementSpec) ChoosesOneAtMost() bool {
+	switch {
+	case s.Policy == nil:
+		return false
+	case s.Policy.PlacementType == PickFixedPlacementType:
+		return len(s.Policy.ClusterNames) <= 1
+	case s.Policy.PlacementType == PickNPlacementType:
+		return s.Policy.NumberOfClusters != nil && *s.Policy.NumberOfClusters <= 1
+	default:
+		return false
+	}
 }
 
 // Same tells whether two strategies mean the same; nil is Disabled.

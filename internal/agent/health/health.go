@@ -64,6 +64,7 @@ var rules = map[schema.GroupKind]rule{
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    judge(disruptionBudget),
 	{Kind: "PersistentVolumeClaim"}:                                   judge(volumeClaim),
 	{Group: "batch", Kind: "Job"}:                                     job,
+	{Group: "rollouts.kruise.io", Kind: "Rollout"}:                    rollout,
 }
 
 // atOnce are the kinds that are available as soon as they exist.
@@ -130,6 +131,10 @@ func deployment(d *appsv1.Deployment) Verdict {
 	switch {
 	case d.Status.ObservedGeneration != d.Generation:
 		return notYet("its controller has not seen generation %d", d.Generation)
+	case d.Status.UpdatedReplicas != want && rolledOut(d.Annotations) && d.Status.AvailableReplicas >= want:
+		return byRollout(d.Status.UpdatedReplicas, want)
+	case d.Status.UpdatedReplicas != want && rolledOut(d.Annotations):
+		return notYet("%d of %d replicas are available", d.Status.AvailableReplicas, want)
 	case d.Status.UpdatedReplicas != want && d.Spec.Paused:
 		return paused("it is paused with %d of %d replicas updated, until somebody sets its spec.paused to false", d.Status.UpdatedReplicas, want)
 	case d.Status.UpdatedReplicas != want:
@@ -149,10 +154,19 @@ func statefulSet(s *appsv1.StatefulSet) Verdict {
 		return notYet("its controller has not seen generation %d", s.Generation)
 	case s.Status.AvailableReplicas != want:
 		return notYet("%d of %d replicas are available", s.Status.AvailableReplicas, want)
-	case s.Status.CurrentReplicas != s.Status.UpdatedReplicas, s.Status.CurrentRevision != s.Status.UpdateRevision:
-		return notYet("%d of %d replicas are updated", s.Status.UpdatedReplicas, want)
+	case s.Status.CurrentReplicas == s.Status.UpdatedReplicas && s.Status.CurrentRevision == s.Status.UpdateRevision:
+		return available()
+	case rolledOut(s.Annotations):
+		return byRollout(s.Status.UpdatedReplicas, want)
 	}
-	return available()
+	const held = "%d of %d replicas are updated, and the others are held by its updateStrategy, until somebody "
+	switch u := s.Spec.UpdateStrategy; {
+	case u.Type == appsv1.OnDeleteStatefulSetStrategyType:
+		return paused(held+"deletes their pods", s.Status.UpdatedReplicas, want)
+	case u.RollingUpdate != nil && ptr.Deref(u.RollingUpdate.Partition, 0) > 0 && s.Status.UpdatedReplicas >= want-*u.RollingUpdate.Partition:
+		return paused(held+"lowers rollingUpdate.partition", s.Status.UpdatedReplicas, want)
+	}
+	return notYet("%d of %d replicas are updated", s.Status.UpdatedReplicas, want)
 }
 
 func daemonSet(d *appsv1.DaemonSet) Verdict {
@@ -161,6 +175,9 @@ func daemonSet(d *appsv1.DaemonSet) Verdict {
 		return notYet("its controller has not seen generation %d", d.Generation)
 	case d.Status.NumberAvailable != d.Status.DesiredNumberScheduled:
 		return notYet("%d of %d pods are available", d.Status.NumberAvailable, d.Status.DesiredNumberScheduled)
+	case d.Status.CurrentNumberScheduled != d.Status.UpdatedNumberScheduled && d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
+		return paused("%d of %d pods are updated, and the others are held by its updateStrategy, until somebody deletes them",
+			d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)
 	case d.Status.CurrentNumberScheduled != d.Status.UpdatedNumberScheduled:
 		return notYet("%d of %d pods are updated", d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)
 	}

@@ -31,6 +31,24 @@ func TestJudge(t *testing.T) {
 		"a Deployment that somebody has paused": {
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3, paused: true}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 3}}`,
 			placementv1.ReasonManifestPaused, "Manifest is not yet available: it is paused with 2 of 3 replicas updated, until somebody sets its spec.paused to false"},
+		"a Deployment that a Kruise Rollout updates": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1, annotations: {rollouts.kruise.io/in-progressing: "{}"}}, spec: {replicas: 4, paused: true}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 4}}`,
+			placementv1.ReasonManifestUpdatedByRollout, "Manifest is not yet available: a Kruise Rollout updates it, and 2 of 4 replicas are updated"},
+		"a Deployment that a Kruise Rollout updates, with pods that do not come up": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1, annotations: {batchrelease.rollouts.kruise.io/control-info: "{}"}}, spec: {replicas: 4, paused: true}, status: {observedGeneration: 1, updatedReplicas: 2, availableReplicas: 2}}`,
+			notYet, "Manifest is not yet available: 2 of 4 replicas are available"},
+		"a StatefulSet whose update is held at a partition": {
+			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 3, updateStrategy: {rollingUpdate: {partition: 2}}}, status: {observedGeneration: 1, availableReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
+			placementv1.ReasonManifestPaused, "Manifest is not yet available: 1 of 3 replicas are updated, and the others are held by its updateStrategy, until somebody lowers rollingUpdate.partition"},
+		"a StatefulSet that has yet to come to its partition": {
+			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 3, updateStrategy: {rollingUpdate: {partition: 1}}}, status: {observedGeneration: 1, availableReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
+			notYet, "Manifest is not yet available: 1 of 3 replicas are updated"},
+		"a StatefulSet that waits for its pods to be deleted": {
+			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 3, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, availableReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
+			placementv1.ReasonManifestPaused, "Manifest is not yet available: 1 of 3 replicas are updated, and the others are held by its updateStrategy, until somebody deletes their pods"},
+		"a DaemonSet that waits for its pods to be deleted": {
+			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, desiredNumberScheduled: 2, numberAvailable: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1}}`,
+			placementv1.ReasonManifestPaused, "Manifest is not yet available: 1 of 2 pods are updated, and the others are held by its updateStrategy, until somebody deletes them"},
 		"a paused Deployment with pods that are not available": {
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 3, paused: true}, status: {observedGeneration: 1, updatedReplicas: 3, availableReplicas: 2}}`,
 			notYet, "Manifest is not yet available: 2 of 3 replicas are available"},

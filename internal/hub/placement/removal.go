@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -127,14 +128,18 @@ func (c *Controller) reportRemoval(ctx context.Context, key model.Key, p placeme
 	slices.Sort(clusters)
 	status := rollup.Removing(c.Kinds, p, clusters, func(cluster string) string { return c.trouble(ctx, cluster) }, now)
 	waiting := status.Conditions[0]
-	first := len(p.PlacementStatus().Conditions) != 1 || p.PlacementStatus().Conditions[0].Type != waiting.Type
+	first := meta.FindStatusCondition(p.PlacementStatus().Conditions, waiting.Type) == nil
+	again, err := c.share(ctx, p, &status)
+	if err != nil {
+		return 0, err
+	}
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}
 	if first {
 		c.event(p, corev1.EventTypeNormal, EventRemovalWaiting, waiting.Message)
 	}
-	return 0, nil
+	return again, nil
 }
 
 // trouble says why a cluster may take long; empty for one that is well.

@@ -87,6 +87,8 @@ func (c *Controller) share(ctx context.Context, p placementv1.PlacementObject, s
 	}
 	namespace, again, err := c.copyStatus(ctx, p, status)
 	switch {
+	case err == nil && namespace == "":
+		return again, nil // of a placement that is being deleted there is no copy any more
 	case isStale(err):
 		return 0, err
 	case err != nil:
@@ -112,11 +114,15 @@ func (c *Controller) withSynced(p placementv1.PlacementObject, status placementv
 	return status
 }
 
-// copyStatus makes the copy, or brings it in line. It returns the copy's namespace, and when to try again what has failed.
+// copyStatus makes the copy, or brings it in line. It returns the copy's namespace, and when to try again what has failed. For a
+// placement that is being deleted it makes none: the namespace may be on its way out, too. Without one it then returns none.
 func (c *Controller) copyStatus(ctx context.Context, p placementv1.PlacementObject, status *placementv1.PlacementStatus) (namespace string, again time.Duration, err error) {
 	copied, err := c.shared(ctx, p)
 	if err != nil {
 		return "", shareRetry, err
+	}
+	if copied == nil && !p.GetDeletionTimestamp().IsZero() {
+		return "", 0, nil
 	}
 	if copied == nil {
 		_, namespace = sharingSelector(p)

@@ -128,3 +128,24 @@ func TestStatusThatIsHeld(t *testing.T) {
 	f.Eventually(f.condition("held", "StatusSynced")).WithTimeout(patience).Should(Equal("True/StatusSyncSucceeded"))
 	f.Eventually(f.copied("held", "held")).WithTimeout(patience).Should(BeEmpty())
 }
+
+// TestSharedStatusWhileDeleted: those who read it in the namespace are told what a deleted placement waits for. Once somebody has
+// removed it there, it is not made again.
+func TestSharedStatusWhileDeleted(t *testing.T) {
+	f := newFleet(t, "sharedgone1")
+	f.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: sharedgone}}`)
+	f.shareIn("sharedgone", "sharedgone", namespaceSelector("sharedgone"))
+	f.Eventually(f.condition("sharedgone", "Available")).WithTimeout(patience).Should(Equal("True/ResourceAvailable"))
+	f.Eventually(f.copied("sharedgone", "sharedgone")).WithTimeout(patience).Should(BeEmpty())
+	f.set(func() { f.away["sharedgone1"] = true })
+	f.Expect(f.Delete(t.Context(), f.placement("sharedgone"))).To(Succeed())
+	f.Eventually(f.condition("sharedgone", placementv1.ConditionRemoved)).WithTimeout(patience).Should(Equal("False/" + placementv1.ReasonRemovalInProgress))
+	f.Eventually(f.copied("sharedgone", "sharedgone")).WithTimeout(patience).Should(BeEmpty())
+	f.Expect(f.condition("sharedgone", "StatusSynced")()).To(Equal("True/StatusSyncSucceeded"))
+
+	f.Expect(f.Delete(t.Context(), copyOf("sharedgone", "sharedgone"))).To(Succeed())
+	f.Eventually(f.condition("sharedgone", "StatusSynced")).WithTimeout(patience).Should(BeEmpty())
+	err := f.Get(t.Context(), client.ObjectKeyFromObject(copyOf("sharedgone", "sharedgone")), copyOf("sharedgone", "sharedgone"))
+	f.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the copy was made again: %v", err)
+	f.set(func() { delete(f.away, "sharedgone1") })
+}

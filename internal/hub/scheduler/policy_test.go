@@ -62,7 +62,7 @@ func (f *fixture) label(short, region string) {
 func TestPickFixed(t *testing.T) {
 	policy := &placementv1.PlacementPolicy{PlacementType: placementv1.PickFixedPlacementType}
 	f := newFixtureFor(t, policy, "a", "b")
-	if c := f.awaitChosen(0); c.Status != metav1.ConditionTrue || c.Message != "found all cluster needed as specified by the scheduling policy, found 0 cluster(s)" {
+	if c := f.awaitChosen(0); c.Status != metav1.ConditionTrue || c.Message != "found all cluster needed as specified by the scheduling policy, found 0 cluster(s); the policy asks for none" {
 		t.Errorf("an empty list: %+v", c)
 	}
 	policy.ClusterNames = []string{f.Cluster("b"), f.Cluster("c"), f.Cluster("b")}

@@ -72,6 +72,13 @@ func (c *Controller) create(ctx context.Context, b placementv1.BindingObject) (o
 	if c.made.Has(key, c.Clock.Now()) {
 		return "", errStale
 	}
+	// What the cache knows to be there is looked at and not made again, however often, and by whatever, a look is brought about.
+	switch err := c.Client.Get(ctx, key, c.Kinds.NewBinding()); {
+	case err == nil:
+		return c.obstruction(ctx, b)
+	case !apierrors.IsNotFound(err):
+		return "", fmt.Errorf("look what is there: %w", err)
+	}
 	if err := c.takeUp(ctx, b); err != nil {
 		return "", err
 	}

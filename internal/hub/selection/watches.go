@@ -31,7 +31,7 @@ type Watches struct {
 
 	mu sync.Mutex
 	// cluster and namespaced are told of placements of their scope.
-	cluster, namespaced func(placement.Key)
+	cluster, namespaced []func(placement.Key)
 	interests           map[placement.Key]*interest
 	running             map[schema.GroupVersionResource]context.CancelFunc
 	known               *catalogue
@@ -52,22 +52,24 @@ func NewWatches(d Discovery, c metadata.Interface, clock clock.WithTicker) *Watc
 	}
 }
 
-// OnChange says who is told of a placement of one scope whose selection may have changed. It must not block.
+// OnChange says who is told, beside others, of a placement of one scope whose selection may have changed. It must not block.
 func (w *Watches) OnChange(kinds *placement.Kinds, changed func(placement.Key)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if kinds.Namespaced {
-		w.namespaced = changed
+		w.namespaced = append(w.namespaced, changed)
 	} else {
-		w.cluster = changed
+		w.cluster = append(w.cluster, changed)
 	}
 }
 
 func (w *Watches) changed(key placement.Key) {
-	if key.Namespace == "" {
-		w.cluster(key)
-	} else {
-		w.namespaced(key)
+	all := w.cluster
+	if key.Namespace != "" {
+		all = w.namespaced
+	}
+	for _, tell := range all {
+		tell(key)
 	}
 }
 

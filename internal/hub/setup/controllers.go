@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/scheduler"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
+	"github.com/fleetwright/fleetwright/internal/hub/statusback"
 	"github.com/fleetwright/fleetwright/internal/hub/updaterun"
 	"github.com/fleetwright/fleetwright/internal/hub/work"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -53,6 +54,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
+		&statusback.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Recorder: recorder, Changes: watches},
 	}
 	for _, kinds := range placement.AllKinds() {
 		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}

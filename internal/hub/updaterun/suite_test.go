@@ -65,7 +65,7 @@ type fixture struct {
 	clock     clock.PassiveClock                // the controller's
 
 	mu      sync.Mutex
-	held    map[string]string // cluster → how it answers: "refuse", "hold", or at once that it is available
+	held    map[string]string // cluster → how it answers: "refuse", "hold", "silent", or at once that it is available
 	content int               // what the placement selects
 	unread  bool              // what it selects cannot be read
 	asked   int               // how often it was asked for
@@ -315,6 +315,9 @@ func (f *fixture) answer(ctx context.Context, b *placementv1.ClusterResourceBind
 	f.mu.Lock()
 	how := f.held[b.Spec.TargetCluster]
 	f.mu.Unlock()
+	if how == "silent" {
+		return nil
+	}
 	applied := metav1.Condition{Type: placementv1.ConditionApplied, Status: metav1.ConditionTrue, Reason: placementv1.ReasonAllWorkHaveBeenApplied}
 	available := metav1.Condition{Type: placementv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: placementv1.ReasonAllWorkAreAvailable}
 	switch how {

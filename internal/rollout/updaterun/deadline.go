@@ -5,7 +5,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -43,7 +43,7 @@ func (s *step) overdue(row *placementv1.ClusterUpdatingStatus, b placementv1.Bin
 	if long == 0 {
 		return false
 	}
-	held := s.stopping || paused(b)
+	held := s.stopping || verdict.Paused(b) != ""
 	switch {
 	case held && row.HeldSince == nil:
 		s.holdClock(row)
@@ -95,21 +95,6 @@ func (s *step) timeOut(stage *placementv1.StageUpdatingStatus, row *placementv1.
 	s.note("%s has failed: %s", row.ClusterName, why)
 	s.tell(warning(placementv1.ReasonClusterUpdatingFailed, "Cluster "+row.ClusterName+" has failed: "+why))
 	s.unrecorded = true
-}
-
-// paused tells whether all that a cluster waits for is somebody: nothing is missing there but what was paused.
-func paused(b placementv1.BindingObject) bool {
-	status := b.BindingStatus()
-	c := meta.FindStatusCondition(status.Conditions, placementv1.ConditionAvailable)
-	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != b.GetGeneration() || len(status.FailedPlacements) == 0 {
-		return false
-	}
-	for i := range status.FailedPlacements {
-		if status.FailedPlacements[i].Condition.Reason != placementv1.ReasonManifestPaused {
-			return false
-		}
-	}
-	return true
 }
 
 // tooMany ends the run because more clusters of a stage have failed than may. It goes on when enough of them are retried or

@@ -67,6 +67,27 @@ func playDeadlineClock(s *sim) {
 	s.wait(time.Second)
 }
 
+// playDeadlineRollout has a Rollout wait for somebody for longer than the deadline, which does not count, and then take longer
+// than the deadline, which does.
+func playDeadlineRollout(s *sim) {
+	const onItsWay, waits = placementv1.ReasonManifestNotAvailableYet, placementv1.ReasonManifestPaused
+	s.strategy("strict", allAtOnce(within(time.Minute)))
+	s.do("a run is created, and the Rollout in member1 is on its way", func() { s.create("example-run", "strict", "0", run); s.settle(); s.rollOut("member1", onItsWay) })
+	s.do("half a minute later its first step waits for somebody", func() { s.now = s.now.Add(30 * time.Second); s.rollOut("member1", waits) })
+	s.wait(time.Hour)
+	s.do("somebody approves it", func() { s.rollOut("member1", onItsWay) })
+	s.do("10 seconds later the next step waits", func() { s.now = s.now.Add(10 * time.Second); s.rollOut("member1", waits) })
+	s.do("the run is stopped meanwhile, and set to Run", func() {
+		s.setState("example-run", stop)
+		s.settle()
+		s.now = s.now.Add(time.Hour)
+		s.setState("example-run", run)
+	})
+	s.do("somebody approves it, an hour later", func() { s.now = s.now.Add(time.Hour); s.rollOut("member1", onItsWay) })
+	s.wait(19 * time.Second)
+	s.wait(4 * time.Second)
+}
+
 // playSkipAndRetry skips clusters at every point, and has one updated all the same.
 func playSkipAndRetry(s *sim) {
 	s.snapshots = 2

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // PlanInput is all that a plan is made from.
@@ -181,10 +182,23 @@ func (in *PlanInput) clusters(policy placementv1.PolicySnapshotObject) (chosen [
 		return nil, nil, fmt.Sprintf("scheduling is not finished: %d clusters were chosen and %d have bindings", want, len(chosen))
 	}
 	if len(chosen)+len(dropped) == 0 {
-		return nil, nil, fmt.Sprintf("%s %q has no clusters yet; the run goes on when clusters that its policy chooses have joined",
-			in.Kinds.Placement, in.Placement.GetName())
+		return nil, nil, in.noClusters()
 	}
 	return chosen, dropped, ""
+}
+
+// noClusters says why there are no clusters to be updated, where scheduling is finished.
+func (in *PlanInput) noClusters() string {
+	what := fmt.Sprintf("%s %q ", in.Kinds.Placement, in.Placement.GetName())
+	policy := in.Placement.PlacementSpec().Policy
+	switch t := policy.Type(); {
+	case t == placementv1.PickNPlacementType && ptr.Deref(policy.NumberOfClusters, 0) == 0:
+		return what + "asks for no clusters: its policy is PickN with numberOfClusters 0; the run goes on when that is raised"
+	case t == placementv1.PickFixedPlacementType && len(policy.ClusterNames) == 0:
+		return what + "asks for no clusters: its policy is PickFixed with no clusterNames; the run goes on when some are named"
+	default:
+		return what + "has no clusters yet; the run goes on when clusters that its policy chooses have joined"
+	}
 }
 
 // owns tells whether an object was made for this very placement, and not for an earlier one of its name.

@@ -86,7 +86,23 @@ func TestMakePlan(t *testing.T) {
 				in.Bindings = nil
 				in.Policies[0].PolicySnapshotStatus().SelectedCount = 0
 			},
-			wantMessage: "has no clusters yet",
+			wantMessage: "has no clusters yet; the run goes on when clusters that its policy chooses have joined",
+		},
+		"no clusters are asked for, by number": {
+			change: func(in *PlanInput) {
+				in.Bindings = nil
+				in.Policies[0].PolicySnapshotStatus().SelectedCount = 0
+				in.Placement.PlacementSpec().Policy = &placementv1.PlacementPolicy{PlacementType: placementv1.PickNPlacementType, NumberOfClusters: ptr.To[int32](0)}
+			},
+			wantMessage: `ClusterResourcePlacement "web" asks for no clusters: its policy is PickN with numberOfClusters 0; the run goes on when that is raised`,
+		},
+		"no clusters are asked for, by name": {
+			change: func(in *PlanInput) {
+				in.Bindings = nil
+				in.Policies[0].PolicySnapshotStatus().SelectedCount = 0
+				in.Placement.PlacementSpec().Policy = &placementv1.PlacementPolicy{PlacementType: placementv1.PickFixedPlacementType}
+			},
+			wantMessage: `ClusterResourcePlacement "web" asks for no clusters: its policy is PickFixed with no clusterNames; the run goes on when some are named`,
 		},
 		"no strategy": {
 			change:      func(in *PlanInput) { in.Strategy = nil },

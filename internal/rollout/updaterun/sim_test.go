@@ -169,9 +169,25 @@ func (s *sim) cancel(name string) {
 
 // pause has a member answer that somebody has paused what it was given.
 func (s *sim) pause(cluster string) {
+	s.lacks(cluster, "Deployment", placementv1.ReasonManifestPaused)
+}
+
+// rollOut has a member answer that a Rollout updates what it was given, and is on its way or waits for somebody.
+func (s *sim) rollOut(cluster, rollout string) {
+	s.lacks(cluster, "Deployment", placementv1.ReasonManifestUpdatedByRollout, "Rollout", rollout)
+}
+
+// lacks has a member answer that objects are not available, each given as its kind and the reason.
+func (s *sim) lacks(cluster string, kindsAndReasons ...string) {
 	s.answer(cluster, metav1.ConditionTrue, placementv1.ReasonAllWorkHaveBeenApplied, metav1.ConditionFalse)
-	s.bindings[cluster].Status.FailedPlacements = []placementv1.FailedResourcePlacement{{Condition: metav1.Condition{
-		Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: placementv1.ReasonManifestPaused}}}
+	failed := &s.bindings[cluster].Status.FailedPlacements
+	*failed = nil
+	for i := 0; i < len(kindsAndReasons); i += 2 {
+		*failed = append(*failed, placementv1.FailedResourcePlacement{
+			ResourceIdentifier: placementv1.ResourceIdentifier{Kind: kindsAndReasons[i], Namespace: "demo", Name: "web"},
+			Condition:          metav1.Condition{Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: kindsAndReasons[i+1]},
+		})
+	}
 }
 
 func (s *sim) approve(name string) {

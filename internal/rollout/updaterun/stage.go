@@ -7,6 +7,8 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -58,7 +60,10 @@ func (s *step) begin(stage *placementv1.StageUpdatingStatus) {
 // moving says of a stage whose clusters are not done how far it is.
 func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 	if len(t.inFlight) == 0 && s.unrecorded {
-		// What lets others be started was decided in this very pass, and is recorded first.
+		// What lets others be started was decided in this very pass, and is recorded first. A stage that waited does so no more.
+		if c := meta.FindStatusCondition(stage.Conditions, placementv1.ConditionProgressing); c != nil && c.Reason == placementv1.ReasonStageUpdatingWaiting {
+			s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionTrue, placementv1.ReasonStageUpdatingStarted, messageStageStarted)
+		}
 		s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing, messageProgress+": stage "+stage.StageName+" goes on")
 		s.note("stage %s goes on when what was decided is recorded", stage.StageName)
 		return
@@ -109,16 +114,28 @@ func (s *step) failingIn(stage *placementv1.StageUpdatingStatus, t tally) string
 		t.failing[0], s.w.Kinds.Binding, s.bindings[t.failing[0]].GetName())
 }
 
-// withTrouble adds to the names of clusters what is wrong with those that cannot be reached.
+// withTrouble adds to the names of clusters what is wrong with those that cannot be reached, and what is paused in those that
+// wait for somebody.
 func (s *step) withTrouble(names []string) []string {
 	told := make([]string, 0, len(names))
 	for _, name := range names {
-		if c := s.w.Fleet.Cluster(name); c != nil && c.Disconnected != "" && len(told) < shownNames {
-			name += " (" + c.Disconnected + ")"
+		if why := s.waitsFor(name); why != "" && len(told) < shownNames {
+			name += " (" + why + ")"
 		}
 		told = append(told, name)
 	}
 	return told
+}
+
+// waitsFor is why a cluster in flight may take long; empty for one that is on its way.
+func (s *step) waitsFor(cluster string) string {
+	if c := s.w.Fleet.Cluster(cluster); c != nil && c.Disconnected != "" {
+		return c.Disconnected
+	}
+	if b := s.bindings[cluster]; b != nil && b.GetDeletionTimestamp().IsZero() {
+		return verdict.Paused(b)
+	}
+	return ""
 }
 
 // afterClusters goes through the gates after a stage whose clusters are done.

@@ -3,6 +3,7 @@ package updaterun
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -185,9 +186,11 @@ func (s *step) progressing(status metav1.ConditionStatus, reason, message string
 func (s *step) succeed() {
 	message := messageSucceeded
 	var skipped, failed []string
+	planned := map[string]bool{}
 	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
 		failed = append(failed, failedIn(stage)...)
 		for i := range stage.Clusters {
+			planned[stage.Clusters[i].ClusterName] = true
 			if row := &stage.Clusters[i]; progressOf(row) == placementv1.ClusterUpdatingStateSkipped {
 				skipped = append(skipped, row.ClusterName)
 			}
@@ -199,9 +202,26 @@ func (s *step) succeed() {
 	if len(skipped) > 0 {
 		message += fmt.Sprintf("; %d skipped: %s", len(skipped), some(skipped))
 	}
+	if late := s.chosenLate(planned); len(late) == 1 {
+		message += "; 1 cluster chosen after the run was planned is not included: " + late[0]
+	} else if len(late) > 1 {
+		message += fmt.Sprintf("; %d clusters chosen after the run was planned are not included: %s", len(late), some(late))
+	}
 	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunSucceeded, messageCompleted)
 	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionTrue, placementv1.ReasonUpdateRunSucceeded, message)
 	s.note("ends: all stages are done")
+}
+
+// chosenLate are the clusters that the placement has and that are not in the run's plan.
+func (s *step) chosenLate(planned map[string]bool) []string {
+	var late []string
+	for cluster, b := range s.bindings {
+		if !planned[cluster] && b.BindingSpec().State != placementv1.BindingStateUnscheduled && b.GetDeletionTimestamp().IsZero() {
+			late = append(late, cluster)
+		}
+	}
+	slices.Sort(late)
+	return late
 }
 
 // fail ends the run for good, as it cannot go on.

@@ -3,6 +3,8 @@
 package verdict
 
 import (
+	"fmt"
+
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +64,44 @@ func Of(b placementv1.BindingObject) (v Verdict, trouble string) {
 		}
 	}
 	return InProgress, ""
+}
+
+// Paused tells of a cluster in progress that all that it waits for is somebody, and names what was paused: nothing is missing
+// there but that, and the workloads that a Rollout updates which waits for somebody. Otherwise it returns "".
+func Paused(b placementv1.BindingObject) string {
+	if !is(Current(b, placementv1.ConditionAvailable), metav1.ConditionFalse) {
+		return ""
+	}
+	first, more := "", 0
+	failed := b.BindingStatus().FailedPlacements
+	for i := range failed {
+		switch c := &failed[i].Condition; {
+		case c.Type != placementv1.ConditionAvailable:
+			return ""
+		case c.Reason == placementv1.ReasonManifestUpdatedByRollout: // of one that does not wait there is another entry, or it is placed by others
+		case c.Reason != placementv1.ReasonManifestPaused:
+			return ""
+		case first == "":
+			first = nameOf(&failed[i].ResourceIdentifier)
+		default:
+			more++
+		}
+	}
+	switch {
+	case first == "":
+		return ""
+	case more == 0:
+		return first + " is paused"
+	default:
+		return fmt.Sprintf("%s is paused, and %d more", first, more)
+	}
+}
+
+func nameOf(id *placementv1.ResourceIdentifier) string {
+	if id.Namespace == "" {
+		return id.Kind + " " + id.Name
+	}
+	return id.Kind + " " + id.Namespace + "/" + id.Name
 }
 
 // Current returns a binding's condition if it is about the binding as it is now; nil where there is none such.

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -46,6 +47,54 @@ func TestOf(t *testing.T) {
 			}
 			if got, trouble := Of(b); got != tc.want || trouble != tc.trouble {
 				t.Errorf("got %d, %q, want %d, %q", got, trouble, tc.want, tc.trouble)
+			}
+		})
+	}
+}
+
+// A cluster waits for somebody alone only where nothing is missing but what was paused, or what a Rollout that waits updates.
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	const (
+		paused  = placementv1.ReasonManifestPaused
+		rollout = placementv1.ReasonManifestUpdatedByRollout
+		notYet  = placementv1.ReasonManifestNotAvailableYet
+	)
+	cases := map[string]struct {
+		reasons []string
+		stale   bool
+		applied bool
+		want    string
+	}{
+		"nothing is missing":                                 {},
+		"a paused Deployment":                                {reasons: []string{paused}, want: "object 0 is paused"},
+		"two of them":                                        {reasons: []string{paused, paused}, want: "object 0 is paused, and 1 more"},
+		"a Rollout that waits, and its Deployment":           {reasons: []string{rollout, paused}, want: "object 1 is paused"},
+		"a Rollout that is on its way, and its Deployment":   {reasons: []string{notYet, rollout}},
+		"a Deployment whose Rollout is in another placement": {reasons: []string{rollout}},
+		"one that is paused, and one that is not":            {reasons: []string{paused, notYet}},
+		"one that cannot be applied":                         {reasons: []string{paused}, applied: true},
+		"of an older revision":                               {reasons: []string{paused}, stale: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &placementv1.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+			available := metav1.Condition{Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: placementv1.ReasonNotAllWorkAreAvailable, ObservedGeneration: 2}
+			if tc.stale {
+				available.ObservedGeneration = 1
+			}
+			b.Status.Conditions = []metav1.Condition{available}
+			for i, reason := range tc.reasons {
+				failed := placementv1.FailedResourcePlacement{Condition: metav1.Condition{Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: reason}}
+				failed.Kind, failed.Name = "object", fmt.Sprint(i)
+				if tc.applied {
+					failed.Condition.Type = placementv1.ConditionApplied
+				}
+				b.Status.FailedPlacements = append(b.Status.FailedPlacements, failed)
+			}
+			if got := Paused(b); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
