@@ -115,7 +115,7 @@ func TestGuardRailsLeaveTheRestAlone(t *testing.T) {
 	makeNamespaces(t, "fleet-member-lyon", "guarded")
 	anna, agent := as(t, "anna"), as(t, "fleetwright:agent:lyon")
 	for what, object := range map[string]client.Object{
-		"a namespace of another name":      &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-fleet-member-x"}},
+		"a namespace of another name":      &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-fleet-member-lyon"}},
 		"a Role in another namespace":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "guarded", Name: "more"}},
 		"a ServiceAccount elsewhere":       &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "guarded", Name: "more"}},
 		"a ConfigMap in a member's":        &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet-member-lyon", Name: "note"}},

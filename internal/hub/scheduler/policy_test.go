@@ -65,7 +65,7 @@ func TestPickFixed(t *testing.T) {
 	if c := f.awaitChosen(0); c.Status != metav1.ConditionTrue || c.Message != "found all cluster needed as specified by the scheduling policy, found 0 cluster(s); the policy asks for none" {
 		t.Errorf("an empty list: %+v", c)
 	}
-	policy.ClusterNames = []string{f.Cluster("b"), f.Cluster("c"), f.Cluster("b")}
+	policy.ClusterNames = []string{f.Cluster("b"), f.Cluster("c")}
 	f.policy(1, "2")
 	c := f.awaitChosen(1, "b")
 	if c.Status != metav1.ConditionFalse || c.Reason != placementv1.ReasonSchedulingPolicyUnfulfilled ||
