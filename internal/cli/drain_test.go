@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,10 @@ func TestDrainAndUncordon(t *testing.T) {
 	}
 	if diff := cmp.Diff([]clusterv1.Taint{kept, {Key: "cordon-key", Value: "cordon-value", Effect: clusterv1.TaintNoSchedule}}, member.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	var evictions placementv1.ClusterResourcePlacementEvictionList
+	if err := hub.List(t.Context(), &evictions); err != nil || slices.ContainsFunc(evictions.Items, func(e placementv1.ClusterResourcePlacementEviction) bool { return e.Spec.ClusterName == name }) {
+		t.Errorf("evictions that were dealt with are left behind: %v (%v)", evictions.Items, err)
 	}
 	framework.Remove(t, hub, objects[1])
 	framework.Remove(t, hub, objects[2])

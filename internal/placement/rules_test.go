@@ -104,6 +104,10 @@ func TestParseSelectors(t *testing.T) {
 			spec: placementv1.ResourceSelector{Version: "v1", Kind: "Node"},
 			want: `resourceSelectors[1] (all of v1 Node): objects of this kind are never placed, because it says something about one cluster only; remove the selector`,
 		},
+		"a name that none can have": {
+			spec: placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", Name: "web/50%"},
+			want: `no object can have this name: it may not contain '/', may not contain '%'; correct the name`,
+		},
 		"a label selector that cannot be read": {
 			spec: placementv1.ResourceSelector{Version: "v1", Kind: "Namespace", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}},
 			want: "its labelSelector cannot be read",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -144,6 +145,9 @@ func parseSelector(index int, namespace string, spec *placementv1.ResourceSelect
 			return s, s.Mistake("its labelSelector cannot be read: "+err.Error(), "correct the label selector")
 		}
 		s.Labels = parsed
+	}
+	if mistakes := path.IsValidPathSegmentName(s.Name); len(mistakes) > 0 {
+		return s, s.Mistake("no object can have this name: it "+strings.Join(mistakes, ", "), "correct the name")
 	}
 	if why := NeverPlaced(s.Kind.GroupKind()); why != "" {
 		return s, s.Mistake("objects of this kind are never placed, because "+why, "remove the selector")

@@ -170,6 +170,8 @@ func (e *envelope) refuses(id placementv1.ResourceIdentifier) string {
 		return "it has no kind or no metadata.name; give it both"
 	case placement.IsEnvelope(kind):
 		return "an envelope cannot be in an envelope; put its entries into this one, or place it by itself"
+	case kind == placement.NamespaceKind && placement.Rules{}.Reserved(id.Name):
+		return fmt.Sprintf("namespace %s is reserved and cannot be placed; remove the entry", id.Name)
 	case placement.NeverPlaced(kind) != "":
 		return fmt.Sprintf("objects of kind %s are never placed, because %s; remove the entry", id.Kind, placement.NeverPlaced(kind))
 	case e.Kind == string(placementv1.ClusterResourceEnvelopeType):

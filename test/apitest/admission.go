@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,6 +52,14 @@ func run(t *testing.T, c client.Client, tc Case) {
 		object.SetGenerateName("case-")
 	}
 	err := c.Create(t.Context(), object, strict)
+	if err == nil {
+		made := object.DeepCopy()
+		t.Cleanup(func() { // another run may need the name
+			if err := client.IgnoreNotFound(c.Delete(framework.CleanupContext(t), made)); err != nil {
+				t.Errorf("delete what the case made: %v", err)
+			}
+		})
+	}
 	if tc.Update != "" || tc.UpdateStatus != "" {
 		if err != nil {
 			t.Fatalf("create the object that is to be updated: %v", err)

@@ -148,7 +148,7 @@ func TestTwoPlacementsOfOneObject(t *testing.T) {
 	framework.Await(t, hub, second, "says who has the ConfigMap", func(p *placementv1.ClusterResourcePlacement) bool {
 		for _, row := range p.Status.PlacementStatuses {
 			for _, failed := range row.FailedPlacements {
-				if failed.Kind == "ConfigMap" && strings.Contains(failed.Condition.Message, `is placed by placement "contested/first" already`) {
+				if failed.Kind == "ConfigMap" && strings.Contains(failed.Condition.Message, `is placed by ResourcePlacement "contested/first" already`) {
 					return true
 				}
 			}

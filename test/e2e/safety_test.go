@@ -243,6 +243,10 @@ func TestDeadMember(t *testing.T) {
 	framework.Await(t, hub, cluster, "is known to be unhealthy", func(m *clusterv1.MemberCluster) bool {
 		return len(m.Status.AgentStatus) > 0 && !meta.IsStatusConditionTrue(m.Status.AgentStatus[0].Conditions, clusterv1.ConditionHealthy)
 	})
+	framework.Await(t, hub, run, "says that it waits for member2, and why", func(r *placementv1.ClusterStagedUpdateRun) bool {
+		c := meta.FindStatusCondition(r.Status.Conditions, placementv1.ConditionProgressing)
+		return c != nil && strings.Contains(c.Message, "member2") && strings.Contains(c.Message, "unhealthy since")
+	})
 	if c := condition(run.Status.Conditions, "Succeeded"); c != "" {
 		t.Errorf("the run has ended with %s while a cluster does not answer", c)
 	}

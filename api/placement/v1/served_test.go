@@ -71,6 +71,11 @@ func TestOlderVersion(t *testing.T) {
 	if err := c.Create(t.Context(), object); err != nil {
 		t.Fatalf("create a placement in v1beta1: %v", err)
 	}
+	t.Cleanup(func() {
+		if err := c.Delete(framework.CleanupContext(t), object); err != nil {
+			t.Errorf("delete it: %v", err)
+		}
+	})
 	got := &unstructured.Unstructured{}
 	got.SetGroupVersionKind(object.GroupVersionKind())
 	got.SetAPIVersion(group + "/v1")

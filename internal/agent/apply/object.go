@@ -241,9 +241,9 @@ func (p *pass) mayHave(m *manifest, live *unstructured.Unstructured) bool {
 	case s.holder != nil && s.sibling && !p.overdue(m, maxBackoff):
 		m.fail(placementv1.ReasonManifestPreparing, "Moves here from Work %s as soon as the hub has written that one too", s.holder.name)
 	case s.holder != nil && !p.overdue(m, grace):
-		m.fail(placementv1.ReasonManifestPreparing, "Placement %q has the object, and may be about to give it up", s.holder.placement)
+		m.fail(placementv1.ReasonManifestPreparing, "%s has the object, and may be about to give it up", s.holder.placement)
 	case s.holder != nil:
-		m.fail(placementv1.ReasonManifestFailedToTakeOver, "%s is placed by placement %q already; let one placement select it", m.key, s.holder.placement)
+		m.fail(placementv1.ReasonManifestFailedToTakeOver, "%s is placed by %s already; let one placement select it", m.key, s.holder.placement)
 	case s.foreign != nil && p.strategy.AllowCoOwnership:
 	case s.foreign != nil && s.mine:
 		m.fail(placementv1.ReasonManifestApplyFailed, "%s belongs to %s %s in the member as well; remove that owner, or set allowCoOwnership", m.key, s.foreign.Kind, s.foreign.Name)

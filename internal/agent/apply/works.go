@@ -95,13 +95,13 @@ func listingOf(work *placementv1.Work) *listing {
 	return l
 }
 
-// placementOf names the placement that a Work comes from, for a person: one in a namespace with that before it.
+// placementOf names the placement that a Work comes from, for a person.
 func placementOf(work *placementv1.Work) string {
 	name := work.Labels[placementv1.LabelParentPlacement]
 	if namespace := work.Labels[placementv1.LabelParentNamespace]; namespace != "" {
-		return namespace + "/" + name
+		return fmt.Sprintf("ResourcePlacement %q", namespace+"/"+name)
 	}
-	return name
+	return fmt.Sprintf("ClusterResourcePlacement %q", name)
 }
 
 func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {

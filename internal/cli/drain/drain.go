@@ -75,6 +75,10 @@ func drain(ctx context.Context, o *options.Options, member string) error {
 		if err != nil {
 			return err
 		}
+		// It has said what it had to say, and the placement's events keep it: draining again and again must not pile them up.
+		if err := client.IgnoreNotFound(hub.Delete(ctx, e)); err != nil {
+			return fmt.Errorf("delete ClusterResourcePlacementEviction %q, which is dealt with: %w", e.Name, options.Explain(err))
+		}
 		evicted := condition.Type == placementv1.ConditionExecuted && condition.Status == metav1.ConditionTrue
 		word := "evicted"
 		if !evicted {
