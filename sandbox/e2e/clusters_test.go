@@ -179,6 +179,19 @@ func testRollout(t *testing.T, s *sandbox.Sandbox) {
 		})
 	}
 	reaches([]string{"status", "phase"}, "Healthy")
+	// Kruise's webhook sees changes of what has its label alone: one that came before would reach all pods at once.
+	eventually(t, func(ctx context.Context) error {
+		d, err := deployments.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return err
+		case d.Labels["rollouts.kruise.io/workload-type"] == "":
+			return fmt.Errorf("the Deployment has no label of Kruise's: %v", d.Labels)
+		case d.Status.ObservedGeneration != d.Generation || d.Status.AvailableReplicas != 4:
+			return fmt.Errorf("the Deployment's status is %+v, at generation %d", d.Status, d.Generation)
+		}
+		return nil
+	})
 
 	patch := []byte(`{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
 	const strategicMerge = "application/strategic-merge-patch+json"

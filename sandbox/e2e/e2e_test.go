@@ -175,8 +175,11 @@ func eventually(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if ctx.Err() == nil || last == nil {
+			last = err // a check that was cut off says nothing of what it looked at
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("still after %s: %v", limit, last)
