@@ -38,6 +38,7 @@ func TestExplain(t *testing.T) {
 	awaitValue(t, clientFor(t, fleet, "member2"), name, "test-cm", "value1")
 	amcSays(t, 0, []string{`ClusterResourcePlacement "explained", PickFixed of 2`, "member2   yes", "member9   no"}, "explain", "placement", name)
 
+	awaitNamespace(t, hub, name, "member2")
 	r := placeConfigMap(name, name, placementv1.RollingUpdateRolloutStrategyType)
 	r.Spec.Policy = &placementv1.PlacementPolicy{PlacementType: placementv1.PickNPlacementType, NumberOfClusters: ptr.To[int32](1)}
 	create(t, hub, r)

@@ -145,10 +145,7 @@ func TestPastWhatFailsNamespaced(t *testing.T) {
 	const ns, name = "failing-there", "app"
 	create(t, hub, namespace(ns))
 	cm := create(t, hub, configMap(ns, "test-cm", "value1"))
-	create(t, hub, placeOnly("failing-there-shell", ns))
-	for i := range m {
-		framework.Await(t, m[i], namespace(ns), "exists", func(*corev1.Namespace) bool { return true })
-	}
+	placeShell(t, hub, "failing-there-shell", ns)
 	create(t, hub, placeConfigMap(ns, name, placementv1.ExternalRolloutStrategyType))
 	create(t, hub, &placementv1.StagedUpdateStrategy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "calm"}, Spec: everywhere("", nil).Spec})
 	awaitNamespacedRun(t, hub, create(t, hub, namespacedRun(ns, "first", name, "calm", "")))

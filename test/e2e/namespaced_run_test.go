@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -27,6 +27,27 @@ func placeOnly(name, namespace string) *placementv1.ClusterResourcePlacement {
 	p := placeNamespace(name, namespace, placementv1.RollingUpdateRolloutStrategyType)
 	p.Spec.ResourceSelectors[0].SelectionScope = placementv1.SelectionScopeNamespaceOnly
 	return p
+}
+
+// placeShell places a namespace alone, and waits until the hub knows that every member has it: it chooses no other for the
+// placements in it, and a run goes to those that are chosen when it begins.
+func placeShell(t *testing.T, hub client.WithWatch, name, namespace string) *placementv1.ClusterResourcePlacement {
+	t.Helper()
+	shell := create(t, hub, placeOnly(name, namespace))
+	awaitNamespace(t, hub, namespace, "member1", "member2", "member3")
+	return shell
+}
+
+// awaitNamespace waits until the hub knows that members have a namespace.
+func awaitNamespace(t *testing.T, hub client.WithWatch, namespace string, members ...string) {
+	t.Helper()
+	for _, name := range members {
+		member := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		framework.Await(t, hub, member, "is known to have namespace "+namespace, func(m *clusterv1.MemberCluster) bool {
+			_, has := m.Status.Namespaces[namespace]
+			return has
+		})
+	}
 }
 
 func namespacedRun(namespace, name, placement, strategy, index string) *placementv1.StagedUpdateRun {
@@ -67,10 +88,7 @@ func TestSeedOneNamespaced(t *testing.T) {
 	create(t, hub, namespace(twin))
 	cm := create(t, hub, configMap(ns, "test-cm", "value1"))
 	create(t, hub, configMap(twin, "test-cm", "twin"))
-	shell := create(t, hub, placeOnly("seed-two-shell", ns))
-	for i := range m {
-		framework.Await(t, m[i], namespace(ns), "exists", func(*corev1.Namespace) bool { return true })
-	}
+	shell := placeShell(t, hub, "seed-two-shell", ns)
 	create(t, hub, placeNamespace(name, twin, placementv1.RollingUpdateRolloutStrategyType))
 	for i := range m {
 		awaitValue(t, m[i], twin, "test-cm", "twin")
@@ -134,7 +152,7 @@ func TestTwoPlacementsOfOneObject(t *testing.T) {
 	const ns = "contested"
 	create(t, hub, namespace(ns))
 	create(t, hub, configMap(ns, "test-cm", "value1"))
-	shell := create(t, hub, placeOnly("contested-shell", ns))
+	shell := placeShell(t, hub, "contested-shell", ns)
 	first := create(t, hub, placeConfigMap(ns, "first", placementv1.RollingUpdateRolloutStrategyType))
 	for i := range m {
 		awaitValue(t, m[i], ns, "test-cm", "value1")
@@ -178,6 +196,7 @@ func TestNamespacedBadInput(t *testing.T) {
 	hub := clientFor(t, fleet, "hub")
 	const ns = "mistaken"
 	create(t, hub, namespace(ns))
+	placeShell(t, hub, "mistaken-shell", ns)
 	wrong := placeConfigMap(ns, "wrong", placementv1.ExternalRolloutStrategyType)
 	wrong.Spec.ResourceSelectors = []placementv1.ResourceSelector{{Version: "v1", Kind: "Namespace", Name: ns}}
 	create(t, hub, wrong)

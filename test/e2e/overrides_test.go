@@ -164,7 +164,7 @@ func TestOverridesOfANamespacedRun(t *testing.T) {
 	const ns, name = "overrides-run", "config"
 	create(t, hub, namespace(ns))
 	create(t, hub, configMap(ns, "test-cm", "hub"))
-	create(t, hub, placeOnly("overrides-run-shell", ns))
+	placeShell(t, hub, "overrides-run-shell", ns)
 	own := create(t, hub, overrideOf(ns, "own", &placementv1.PlacementRef{Name: name, Scope: placementv1.NamespaceScoped}, "test-cm",
 		adding("/data/key", `"${MEMBER-CLUSTER-NAME}"`)))
 	create(t, hub, overrideOf(ns, "xother", &placementv1.PlacementRef{Name: name}, "test-cm", adding("/data/key", `"of another placement"`)))
