@@ -157,7 +157,7 @@ func testTwoPlacements(t *testing.T) {
 	second := a.create(a.work("two-second", "work", 1, settings("two-a", "2")))
 	a.await(second, placementv1.ConditionApplied, "False/SomeManifestsAreNotApplied")
 	c := second.Status.ManifestConditions[0].Conditions[0]
-	if c.Reason != placementv1.ReasonManifestFailedToTakeOver || !strings.Contains(c.Message, `placement "two-first"`) {
+	if c.Reason != placementv1.ReasonManifestFailedToTakeOver || !strings.Contains(c.Message, `ClusterResourcePlacement "two-first"`) {
 		t.Errorf("the loser is told %s: %s; want %s and the name of the placement that has it", c.Reason, c.Message, placementv1.ReasonManifestFailedToTakeOver)
 	}
 	a.remove(second, true, "True/ResourcesRemoved")
