@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -146,7 +146,7 @@ func parseSelector(index int, namespace string, spec *placementv1.ResourceSelect
 		}
 		s.Labels = parsed
 	}
-	if mistakes := path.IsValidPathSegmentName(s.Name); len(mistakes) > 0 {
+	if mistakes := content.IsPathSegmentName(s.Name); len(mistakes) > 0 {
 		return s, s.Mistake("no object can have this name: it "+strings.Join(mistakes, ", "), "correct the name")
 	}
 	if why := NeverPlaced(s.Kind.GroupKind()); why != "" {
