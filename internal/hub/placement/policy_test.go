@@ -67,7 +67,7 @@ func TestPickN(t *testing.T) {
 		f.Expect(f.List(t.Context(), &left, client.MatchingLabels{placementv1.LabelParentPlacement: "pickn"})).To(Succeed())
 		return len(left.Items)
 	}).WithTimeout(patience).Should(BeZero())
-	f.Expect(f.condition("pickn", "Scheduled")()).To(Equal("True/SchedulingPolicyFulfilled"))
+	f.Eventually(f.condition("pickn", "Scheduled")).WithTimeout(patience).Should(Equal("True/SchedulingPolicyFulfilled"))
 	f.Expect(f.policies("pickn")).To(Equal([]string{"pickn-0=0"}))
 }
 
