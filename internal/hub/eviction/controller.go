@@ -111,19 +111,17 @@ func (c *Controller) step(ctx context.Context, e *placementv1.ClusterResourcePla
 // mark has a binding say that the eviction deletes it. A mark that a hub left which crashed before it deleted is taken off,
 // where the eviction is not executed any more.
 func (c *Controller) mark(ctx context.Context, e *placementv1.ClusterResourcePlacementEviction, b placementv1.BindingObject, evicted bool) error {
+	if is := b.GetAnnotations()[placementv1.AnnotationEvictedBy] == string(e.UID); is == evicted || !b.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
 	before, ok := b.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy binding %s: a %T is no object", b.GetName(), b)
 	}
-	annotations := maps.Clone(b.GetAnnotations())
-	switch is := annotations[placementv1.AnnotationEvictedBy] == string(e.UID); {
-	case is == evicted || !b.GetDeletionTimestamp().IsZero():
-		return nil
-	case annotations == nil:
-		annotations = map[string]string{placementv1.AnnotationEvictedBy: string(e.UID)}
-	case evicted:
+	annotations := maps.Clone(b.GetAnnotations()) // not empty: a binding has its placement's UID among them
+	if evicted {
 		annotations[placementv1.AnnotationEvictedBy] = string(e.UID)
-	default:
+	} else {
 		delete(annotations, placementv1.AnnotationEvictedBy)
 	}
 	b.SetAnnotations(annotations)

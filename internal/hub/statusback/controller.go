@@ -4,6 +4,7 @@ package statusback
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,8 +124,8 @@ func (c *Controller) toWorks(kinds *placement.Kinds) handler.EventHandler {
 		var requests []ctrl.Request
 		for _, b := range bindings {
 			var works placementv1.WorkList
-			err = c.Client.List(ctx, &works, listing.Shared, client.InNamespace(placement.MemberNamespace(b.BindingSpec().TargetCluster)),
-				client.MatchingLabels{placementv1.LabelParentBinding: b.GetName()})
+			err = errors.Join(err, c.Client.List(ctx, &works, listing.Shared, client.InNamespace(placement.MemberNamespace(b.BindingSpec().TargetCluster)),
+				client.MatchingLabels{placementv1.LabelParentBinding: b.GetName()}))
 			for i := range works.Items {
 				if reports(&works.Items[i]) {
 					requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&works.Items[i])})
