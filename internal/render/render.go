@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -19,9 +20,11 @@ import (
 
 // Target is the binding that Works are made for.
 type Target struct {
-	// Placement is the placement, PlacementUID its UID.
+	// Placement is the placement, or the internal placement of an object, PlacementUID its UID.
 	Placement    placement.Key
 	PlacementUID string
+	// Label is the key of the label that names it; empty is that of placements.
+	Label string
 	// Binding is the binding's name, Cluster the cluster it is for.
 	Binding, Cluster string
 	// ApplyStrategy is how the objects are brought into the cluster.
@@ -30,6 +33,8 @@ type Target struct {
 	ReportBackStrategy *placementv1.ReportBackStrategy
 	// Overrides are those that the cluster gets.
 	Overrides override.Applied
+	// Replicas is the cluster's share; nil where the objects are placed as they are.
+	Replicas *int32
 }
 
 // Revision is a resource snapshot as a whole.
@@ -49,7 +54,7 @@ func Works(t Target, r Revision) []*placementv1.Work {
 	works := make([]*placementv1.Work, 0, r.count())
 	for i := range r.count() {
 		part, name := r.place(t, i)
-		labels := t.labels()
+		labels := t.Labels()
 		labels[placementv1.LabelParentSnapshotIndex] = r.Index
 		annotations := map[string]string{
 			placementv1.AnnotationPlacementUID:       t.PlacementUID,
@@ -80,6 +85,9 @@ func contentHash(t Target, r Revision, part int) string {
 	if !t.Overrides.Empty() {
 		text = append(append(text, 0), overridesText(t)...)
 	}
+	if t.Replicas != nil {
+		text = fmt.Appendf(text, "\x00replicas %d", *t.Replicas)
+	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
@@ -99,9 +107,12 @@ func (t *Target) Made(w metav1.Object) bool {
 	return w.GetAnnotations()[placementv1.AnnotationPlacementUID] == t.PlacementUID && (!labelled || binding == t.Binding)
 }
 
-// Label puts on a Work the labels by which the target's are found, and tells whether one was missing.
-func (t *Target) Label(w metav1.Object) (missing bool) {
-	find := t.labels()
+// ParentLabel is the key of the label that names the parent.
+func (t *Target) ParentLabel() string { return cmp.Or(t.Label, placementv1.LabelParentPlacement) }
+
+// Mark puts on a Work the labels by which the target's are found, and tells whether one was missing.
+func (t *Target) Mark(w metav1.Object) (missing bool) {
+	find := t.Labels()
 	if includes(w.GetLabels(), find) {
 		return false
 	}
@@ -114,8 +125,9 @@ func (t *Target) Label(w metav1.Object) (missing bool) {
 	return true
 }
 
-func (t *Target) labels() map[string]string {
-	labels := map[string]string{placementv1.LabelParentPlacement: t.Placement.Name, placementv1.LabelParentBinding: t.Binding}
+// Labels are those by which the target's Works are found.
+func (t *Target) Labels() map[string]string {
+	labels := map[string]string{t.ParentLabel(): t.Placement.Name, placementv1.LabelParentBinding: t.Binding}
 	if t.Placement.Namespace != "" {
 		labels[placementv1.LabelParentNamespace] = t.Placement.Namespace
 	}

@@ -43,6 +43,14 @@ type ResourceBindingSpec struct {
 	// resourceSnapshotName.
 	// +optional
 	ReportBackStrategy *ReportBackStrategy `json:"reportBackStrategy,omitempty"`
+	// replicas is this cluster's share of the object's replicas, where a policy placed it: it takes the place of what the object
+	// says. Absent where the object has no replicas, or none are divided.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+	// suspended has the cluster keep what it has, whatever changes on the hub, because the policy asks for that.
+	// +optional
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // ResourceBindingStatus is the whole truth about one placement on one cluster.

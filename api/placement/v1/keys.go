@@ -73,6 +73,9 @@ const (
 
 // Keys of our own, for what the public system lacks.
 const (
+	// LabelParentObject names, on a snapshot, a binding or a Work, the internal placement of the object that a policy claims
+	// and that they belong to. They have no LabelParentPlacement.
+	LabelParentObject = "fleetwright.io/parent-object"
 	// AnnotationUpdateRun is, on a binding, the name of the update run that last moved it; for people.
 	AnnotationUpdateRun = "fleetwright.io/update-run"
 	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.

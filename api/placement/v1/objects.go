@@ -15,10 +15,20 @@ type Object interface {
 // The interfaces below let one piece of code serve the cluster-scoped and the namespaced kind of each object. They
 // return pointers into the object, so that what is changed through them is changed in it.
 type (
+	// ParentObject is what snapshots, bindings and Works belong to: a placement, or the internal placement of an object that
+	// a policy claims.
+	// +kubebuilder:object:generate=false
+	ParentObject interface {
+		Object
+		// RevisionLimit is how many resource snapshots are kept.
+		RevisionLimit() int32
+		// Abandons tells whether its deletion leaves in the members what was placed.
+		Abandons() bool
+	}
 	// PlacementObject is a ClusterResourcePlacement or a ResourcePlacement.
 	// +kubebuilder:object:generate=false
 	PlacementObject interface {
-		Object
+		ParentObject
 		PlacementSpec() *PlacementSpec
 		PlacementStatus() *PlacementStatus
 	}
@@ -67,6 +77,12 @@ type (
 // PlacementSpec returns the spec.
 func (o *ClusterResourcePlacement) PlacementSpec() *PlacementSpec { return &o.Spec }
 
+// RevisionLimit is how many resource snapshots are kept.
+func (o *ClusterResourcePlacement) RevisionLimit() int32 { return o.Spec.RevisionLimit() }
+
+// Abandons tells whether the placement's deletion leaves in the members what was placed.
+func (o *ClusterResourcePlacement) Abandons() bool { return o.Spec.Strategy.DeleteStrategy.Abandons() }
+
 // PlacementStatus returns the status.
 func (o *ClusterResourcePlacement) PlacementStatus() *PlacementStatus { return &o.Status }
 
@@ -106,6 +122,12 @@ func (o *ClusterApprovalRequest) ApprovalRequestStatus() *ApprovalRequestStatus 
 
 // PlacementSpec returns the spec.
 func (o *ResourcePlacement) PlacementSpec() *PlacementSpec { return &o.Spec }
+
+// RevisionLimit is how many resource snapshots are kept.
+func (o *ResourcePlacement) RevisionLimit() int32 { return o.Spec.RevisionLimit() }
+
+// Abandons tells whether the placement's deletion leaves in the members what was placed.
+func (o *ResourcePlacement) Abandons() bool { return o.Spec.Strategy.DeleteStrategy.Abandons() }
 
 // PlacementStatus returns the status.
 func (o *ResourcePlacement) PlacementStatus() *PlacementStatus { return &o.Status }

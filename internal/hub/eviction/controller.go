@@ -154,7 +154,7 @@ func (c *Controller) observe(ctx context.Context, key placement.Key, e *placemen
 		return in, fmt.Errorf("read placement %s: %w", key.Name, err)
 	}
 	in.Placement = p
-	bindings, err := listing.Bindings(ctx, c.APIReader, c.Kinds, key)
+	bindings, err := listing.Bindings(ctx, c.APIReader, &c.Kinds.Carriage, key)
 	if err != nil {
 		return in, err
 	}

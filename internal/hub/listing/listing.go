@@ -22,31 +22,31 @@ func Placements(ctx context.Context, r client.Reader, kinds *placement.Kinds, op
 	return items[placementv1.PlacementObject](ctx, r, kinds.Placement, kinds.NewPlacementList(), opts)
 }
 
-// Bindings returns the bindings under a placement's name, those that were made for an earlier placement of that name
+// Bindings returns the bindings under a parent's name, those that were made for an earlier one of that name
 // included.
-func Bindings(ctx context.Context, r client.Reader, kinds *placement.Kinds, key placement.Key, opts ...client.ListOption) ([]placementv1.BindingObject, error) {
-	return items[placementv1.BindingObject](ctx, r, kinds.Binding, kinds.NewBindingList(), append(of(key), opts...))
+func Bindings(ctx context.Context, r client.Reader, kinds *placement.Carriage, key placement.Key, opts ...client.ListOption) ([]placementv1.BindingObject, error) {
+	return items[placementv1.BindingObject](ctx, r, kinds.Binding, kinds.NewBindingList(), append(of(kinds.Label, key), opts...))
 }
 
-// AllBindings returns the bindings of all placements of a scope.
-func AllBindings(ctx context.Context, r client.Reader, kinds *placement.Kinds, opts ...client.ListOption) ([]placementv1.BindingObject, error) {
+// AllBindings returns all bindings of a scope, whatever their parents.
+func AllBindings(ctx context.Context, r client.Reader, kinds *placement.Carriage, opts ...client.ListOption) ([]placementv1.BindingObject, error) {
 	return items[placementv1.BindingObject](ctx, r, kinds.Binding, kinds.NewBindingList(), opts)
 }
 
-// PolicySnapshots returns the policy snapshots under a placement's name.
+// PolicySnapshots returns the policy snapshots under a parent's name.
 func PolicySnapshots(ctx context.Context, r client.Reader, kinds *placement.Kinds, key placement.Key, opts ...client.ListOption) ([]placementv1.PolicySnapshotObject, error) {
-	return items[placementv1.PolicySnapshotObject](ctx, r, kinds.PolicySnapshot, kinds.NewPolicySnapshotList(), append(of(key), opts...))
+	return items[placementv1.PolicySnapshotObject](ctx, r, kinds.PolicySnapshot, kinds.NewPolicySnapshotList(), append(of(kinds.Label, key), opts...))
 }
 
-// ResourceSnapshots returns the resource snapshot objects under a placement's name. Read from the hub's cache they have
+// ResourceSnapshots returns the resource snapshot objects under a parent's name. Read from the hub's cache they have
 // no content.
-func ResourceSnapshots(ctx context.Context, r client.Reader, kinds *placement.Kinds, key placement.Key, opts ...client.ListOption) ([]placementv1.ResourceSnapshotObject, error) {
-	return items[placementv1.ResourceSnapshotObject](ctx, r, kinds.ResourceSnapshot, kinds.NewResourceSnapshotList(), append(of(key), opts...))
+func ResourceSnapshots(ctx context.Context, r client.Reader, kinds *placement.Carriage, key placement.Key, opts ...client.ListOption) ([]placementv1.ResourceSnapshotObject, error) {
+	return items[placementv1.ResourceSnapshotObject](ctx, r, kinds.ResourceSnapshot, kinds.NewResourceSnapshotList(), append(of(kinds.Label, key), opts...))
 }
 
-// of selects what carries the placement's label.
-func of(key placement.Key) []client.ListOption {
-	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{placementv1.LabelParentPlacement: key.Name}}
+// of selects what carries the parent's label.
+func of(label string, key placement.Key) []client.ListOption {
+	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{label: key.Name}}
 }
 
 func items[T placementv1.Object](ctx context.Context, r client.Reader, kind string, empty runtime.Object, opts []client.ListOption) ([]T, error) {

@@ -131,7 +131,7 @@ func (f *Finder) held(ctx context.Context, r client.Reader, p placementv1.Placem
 			return objects, nil
 		}
 	}
-	parts, err := listing.ResourceSnapshots(ctx, f.APIReader, f.Kinds, client.ObjectKeyFromObject(p),
+	parts, err := listing.ResourceSnapshots(ctx, f.APIReader, &f.Kinds.Carriage, client.ObjectKeyFromObject(p),
 		client.MatchingLabels{placementv1.LabelParentPlacement: p.GetName(), placementv1.LabelResourceIndex: strconv.Itoa(index)})
 	if err != nil {
 		return nil, err

@@ -98,11 +98,14 @@ func newFleet(t *testing.T, kinds *placement.Kinds, clusters ...string) *fleet {
 	t.Cleanup(func() { f.Erase(p) })
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
 		c, live, all := mgr.GetClient(), mgr.GetAPIReader(), []*placement.Kinds{kinds}
+		if err := work.AddIndexes(mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
 		for _, controller := range []interface{ SetupWithManager(ctrl.Manager) error }{
 			&hub.Controller{Client: c, APIReader: live, Kinds: all, Tracker: &consistency.Tracker{}},
 			&hub.Controller{Client: c, APIReader: live, Kinds: all, Tracker: &consistency.Tracker{}, Namespaced: true},
 			&rolling.Controller{Client: c, Kinds: kinds, Overrides: hub.NewFinder(live, kinds)},
-			&work.Controller{Client: c, APIReader: live, Kinds: kinds, Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}},
+			&work.Controller{Client: c, APIReader: live, Carriage: &kinds.Carriage, Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}},
 		} {
 			if err := controller.SetupWithManager(mgr); err != nil {
 				return err

@@ -89,7 +89,7 @@ func toPlacements(c client.Reader, kinds *placement.Kinds) handler.EventHandler 
 // toPlacementsOn maps a member to the placements that have a binding to it.
 func toPlacementsOn(c client.Reader, kinds *placement.Kinds) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		bindings, err := listing.AllBindings(ctx, c, kinds, listing.Shared)
+		bindings, err := listing.AllBindings(ctx, c, &kinds.Carriage, listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the placements on a cluster", "cluster", o.GetName())
 			return nil

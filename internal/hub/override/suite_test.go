@@ -56,11 +56,14 @@ func newFixture(t *testing.T, strategy placementv1.RolloutStrategyType) *fixture
 	}
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
 		kinds, c, live := placement.ClusterKinds(), f.Writes.Count(mgr.GetClient()), mgr.GetAPIReader()
+		if err := work.AddIndexes(mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
 		for _, controller := range []interface{ SetupWithManager(ctrl.Manager) error }{
 			&hub.Controller{Client: c, APIReader: live, Kinds: []*placement.Kinds{kinds}, Tracker: &consistency.Tracker{}},
 			&hub.Controller{Client: c, APIReader: live, Kinds: []*placement.Kinds{kinds}, Tracker: &consistency.Tracker{}, Namespaced: true},
 			&rolling.Controller{Client: c, Kinds: kinds, Overrides: hub.NewFinder(live, kinds)},
-			&work.Controller{Client: c, APIReader: live, Kinds: kinds, Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}},
+			&work.Controller{Client: c, APIReader: live, Carriage: &kinds.Carriage, Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}},
 		} {
 			if err := controller.SetupWithManager(mgr); err != nil {
 				return err

@@ -132,7 +132,7 @@ func (c *Controller) used(ctx context.Context, r client.Reader, key client.Objec
 		})
 	}
 	for _, kinds := range c.Kinds {
-		bindings, err := listing.AllBindings(ctx, r, kinds, listing.Shared)
+		bindings, err := listing.AllBindings(ctx, r, &kinds.Carriage, listing.Shared)
 		if err != nil {
 			return nil, err
 		}

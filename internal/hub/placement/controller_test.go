@@ -223,7 +223,7 @@ func (f *fleet) checkSeedSnapshot(name, namespace, value string) {
 // lastAvailable is the snapshot that is marked as the last to be available everywhere.
 func (f *fleet) lastAvailable(name string) []string {
 	f.t.Helper()
-	all, err := listing.ResourceSnapshots(f.t.Context(), f, f.kinds, placement.Key{Name: name})
+	all, err := listing.ResourceSnapshots(f.t.Context(), f, &f.kinds.Carriage, placement.Key{Name: name})
 	f.Expect(err).NotTo(HaveOccurred())
 	var marked []string
 	for _, g := range snapshot.Groups(all) {
@@ -238,7 +238,7 @@ func (f *fleet) lastAvailable(name string) []string {
 func (f *fleet) versions(name string) map[string]string {
 	f.t.Helper()
 	versions := map[string]string{"placement": f.placement(name).ResourceVersion}
-	resources, err := listing.ResourceSnapshots(f.t.Context(), f, f.kinds, placement.Key{Name: name})
+	resources, err := listing.ResourceSnapshots(f.t.Context(), f, &f.kinds.Carriage, placement.Key{Name: name})
 	f.Expect(err).NotTo(HaveOccurred())
 	for _, o := range resources {
 		versions[o.GetName()] = o.GetResourceVersion()
@@ -391,7 +391,7 @@ func TestDeletion(t *testing.T) {
 	}).WithTimeout(patience).Should(Satisfy(apierrors.IsNotFound))
 	policies, err := listing.PolicySnapshots(framework.CleanupContext(t), f, f.kinds, placement.Key{Name: "del"})
 	f.Expect(err).NotTo(HaveOccurred())
-	bindings, err := listing.Bindings(framework.CleanupContext(t), f, f.kinds, placement.Key{Name: "del"})
+	bindings, err := listing.Bindings(framework.CleanupContext(t), f, &f.kinds.Carriage, placement.Key{Name: "del"})
 	f.Expect(err).NotTo(HaveOccurred())
 	if len(policies)+len(bindings)+len(f.snapshots("del")) > 0 {
 		t.Errorf("left behind: %d policy snapshots, %d bindings, %v", len(policies), len(bindings), f.snapshots("del"))

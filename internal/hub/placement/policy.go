@@ -168,7 +168,7 @@ func (c *Controller) prunePolicies(ctx context.Context, key model.Key, p placeme
 	if surplus <= 0 {
 		return nil
 	}
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+	bindings, err := listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return err
 	}

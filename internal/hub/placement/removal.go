@@ -64,7 +64,7 @@ func (c *Controller) remove(ctx context.Context, key model.Key, p placementv1.Pl
 func (c *Controller) removeBindings(ctx context.Context, key model.Key, p placementv1.PlacementObject) ([]placementv1.BindingObject, error) {
 	var left []placementv1.BindingObject
 	for _, reader := range []client.Reader{c.Client, c.APIReader} {
-		bindings, err := listing.Bindings(ctx, reader, c.Kinds, key)
+		bindings, err := listing.Bindings(ctx, reader, &c.Kinds.Carriage, key)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (c *Controller) removeBindings(ctx context.Context, key model.Key, p placem
 
 // removeSnapshots deletes the placement's policy and resource snapshots.
 func (c *Controller) removeSnapshots(ctx context.Context, key model.Key, p placementv1.PlacementObject) error {
-	resources, err := listing.ResourceSnapshots(ctx, c.APIReader, c.Kinds, key)
+	resources, err := listing.ResourceSnapshots(ctx, c.APIReader, &c.Kinds.Carriage, key)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *Controller) gone(ctx context.Context, key model.Key) error {
 	c.quiet.settle(key)
 	c.memories.forget(key)
 	c.unmeasure(key)
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+	bindings, err := listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func later(a, b time.Time) time.Time {
 
 // observe fills in what the cache knows of the placement's bindings and resource snapshots.
 func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.PlacementObject, in *rollup.Input) ([]snapshot.Group, error) {
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+	bindings, err := listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Controller) observe(ctx context.Context, key model.Key, p placementv1.P
 			in.Bindings = append(in.Bindings, b)
 		}
 	}
-	objects, err := listing.ResourceSnapshots(ctx, c.Client, c.Kinds, key, listing.Shared)
+	objects, err := listing.ResourceSnapshots(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return nil, err
 	}

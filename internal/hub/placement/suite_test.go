@@ -159,7 +159,7 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 	}
 	real := clock.RealClock{}
 	selector := &selection.Selector{Discovery: d, Client: objects}
-	made := &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Selector: selector}
+	made := &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Carriage: &f.kinds.Carriage, Kinds: f.kinds, Selector: selector}
 	watches := selection.NewWatches(d, m, real)
 	if err := mgr.Add(watches); err != nil {
 		f.t.Fatal(err)
@@ -268,7 +268,7 @@ func (f *fleet) message(name, kind string) string {
 // snapshots are the names of a placement's resource snapshots.
 func (f *fleet) snapshots(name string) []string {
 	f.t.Helper()
-	all, err := listing.ResourceSnapshots(f.t.Context(), f, f.kinds, placement.Key{Name: name})
+	all, err := listing.ResourceSnapshots(f.t.Context(), f, &f.kinds.Carriage, placement.Key{Name: name})
 	f.Expect(err).NotTo(HaveOccurred())
 	var names []string
 	for _, s := range all {
@@ -310,7 +310,7 @@ func (f *fleet) playMembers(ctx context.Context) {
 func (f *fleet) answer(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	bindings, err := listing.AllBindings(ctx, f, f.kinds)
+	bindings, err := listing.AllBindings(ctx, f, &f.kinds.Carriage)
 	if err != nil {
 		return
 	}

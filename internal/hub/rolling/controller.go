@@ -100,7 +100,7 @@ func (c *Controller) roll(ctx context.Context, key placement.Key, p placementv1.
 	if err != nil {
 		return 0, err
 	}
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+	bindings, err := listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ import (
 // latestSnapshot returns the name of the newest resource snapshot of this very placement, once all its parts exist; ""
 // while it is not there or not whole.
 func (c *Controller) latestSnapshot(ctx context.Context, key placement.Key, p placementv1.PlacementObject) (string, error) {
-	snapshots, err := listing.ResourceSnapshots(ctx, c.Client, c.Kinds, key, listing.Shared)
+	snapshots, err := listing.ResourceSnapshots(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared)
 	if err != nil {
 		return "", err
 	}

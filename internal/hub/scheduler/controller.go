@@ -93,7 +93,7 @@ func (c *Controller) schedule(ctx context.Context, owner schedule.Owner, policy 
 	if err != nil {
 		return err
 	}
-	bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key)
+	bindings, err := listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 	members := &membercluster.Controller{
 		Client: cached, APIReader: direct, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, ForceLeaveAfter: options.ForceLeaveAfter,
 	}
+	if err := work.AddIndexes(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	if err := mgr.Add(watches); err != nil {
 		return fmt.Errorf("add the watches of selected objects: %w", err)
 	}
@@ -57,7 +60,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		&statusback.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Recorder: recorder, Changes: watches},
 	}
 	for _, kinds := range placement.AllKinds() {
-		store := &snapshots.Store{Client: cached, APIReader: direct, Kinds: kinds, Selector: selector}
+		store := &snapshots.Store{Client: cached, APIReader: direct, Carriage: &kinds.Carriage, Kinds: kinds, Selector: selector}
 		takings := &consistency.Takings{}
 		finder := override.NewFinder(direct, kinds)
 		all = append(all,
@@ -71,7 +74,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
 				Overrides: finder,
 			},
-			&work.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Tracker: &consistency.Tracker{}},
+			&work.Controller{Client: cached, APIReader: direct, Carriage: &kinds.Carriage, Clock: real, Tracker: &consistency.Tracker{}},
 		)
 		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
 			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Takings: takings})

@@ -22,14 +22,14 @@ import (
 
 // Contents reads live what a revision holds, in the order in which it is applied.
 func (s *Store) Contents(ctx context.Context, p placementv1.PlacementObject, index int) ([]placementv1.ResourceIdentifier, error) {
-	objects, err := listing.ResourceSnapshots(ctx, s.APIReader, s.Kinds, client.ObjectKeyFromObject(p),
+	objects, err := listing.ResourceSnapshots(ctx, s.APIReader, s.Carriage, client.ObjectKeyFromObject(p),
 		client.MatchingLabels{placementv1.LabelResourceIndex: strconv.Itoa(index)})
 	if err != nil {
 		return nil, err
 	}
 	objects = slices.DeleteFunc(objects, func(o placementv1.ResourceSnapshotObject) bool { return !BelongsTo(o, p) })
 	if groups := snapshot.Groups(objects); len(groups) == 0 || !groups[0].Complete() {
-		return nil, fmt.Errorf("resource snapshot %d of %s %s is not whole", index, s.Kinds.Placement, p.GetName())
+		return nil, fmt.Errorf("resource snapshot %d of %s %s is not whole", index, s.Carriage.Parent, p.GetName())
 	}
 	slices.SortFunc(objects, func(a, b placementv1.ResourceSnapshotObject) int { return cmp.Compare(position(a), position(b)) })
 	var contents []placementv1.ResourceIdentifier

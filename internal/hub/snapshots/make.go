@@ -19,7 +19,7 @@ import (
 
 // make makes a revision: its parts, then, when no other is labelled as the latest, its master. made is false where
 // somebody else has taken the index meanwhile.
-func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *stock, hash string, objects []snapshot.Object) (index int, made bool, err error) {
+func (s *Store) make(ctx context.Context, p placementv1.ParentObject, stock *stock, hash string, objects []snapshot.Object) (index int, made bool, err error) {
 	parts := snapshot.Split(objects)
 	if index = s.unfinished(stock, hash); index < 0 {
 		if index, err = s.next(ctx, p, stock); err != nil {
@@ -63,20 +63,20 @@ func (s *Store) make(ctx context.Context, p placementv1.PlacementObject, stock *
 		_, err := s.there(ctx, p, master)
 		return index, false, err
 	case err != nil:
-		return index, false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, master.GetName(), err)
+		return index, false, fmt.Errorf("create %s %s: %w", s.Carriage.ResourceSnapshot, master.GetName(), err)
 	}
 	return index, true, nil
 }
 
 // createPart creates a part of a revision, or finds that it was created earlier. ok is false where its name is taken by
 // a part of something else.
-func (s *Store) createPart(ctx context.Context, p placementv1.PlacementObject, o placementv1.ResourceSnapshotObject, hash string) (ok bool, err error) {
+func (s *Store) createPart(ctx context.Context, p placementv1.ParentObject, o placementv1.ResourceSnapshotObject, hash string) (ok bool, err error) {
 	err = s.Client.Create(ctx, o)
 	if err == nil {
 		return true, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return false, fmt.Errorf("create %s %s: %w", s.Kinds.ResourceSnapshot, o.GetName(), err)
+		return false, fmt.Errorf("create %s %s: %w", s.Carriage.ResourceSnapshot, o.GetName(), err)
 	}
 	there, err := s.there(ctx, p, o)
 	if there == nil || err != nil {
@@ -88,7 +88,7 @@ func (s *Store) createPart(ctx context.Context, p placementv1.PlacementObject, o
 // there reads live the object that has the name of one that was to be made; nil if it is gone again. Without the labels
 // by which revisions are found it would be in the way for ever: if it is the placement's own, it gets them back, and else
 // the error names it.
-func (s *Store) there(ctx context.Context, p placementv1.PlacementObject, wanted placementv1.ResourceSnapshotObject) (*metav1.PartialObjectMetadata, error) {
+func (s *Store) there(ctx context.Context, p placementv1.ParentObject, wanted placementv1.ResourceSnapshotObject) (*metav1.PartialObjectMetadata, error) {
 	kind, err := s.snapshotKind()
 	if err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (s *Store) there(ctx context.Context, p placementv1.PlacementObject, wanted
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // none is an answer, not an error
 	case err != nil:
-		return nil, fmt.Errorf("read %s %s, which exists already: %w", s.Kinds.ResourceSnapshot, wanted.GetName(), err)
+		return nil, fmt.Errorf("read %s %s, which exists already: %w", s.Carriage.ResourceSnapshot, wanted.GetName(), err)
 	}
 	stripped := false
 	before := there.DeepCopy()
-	for _, key := range []string{placementv1.LabelParentPlacement, placementv1.LabelResourceIndex} {
+	for _, key := range []string{s.Carriage.Label, placementv1.LabelResourceIndex} {
 		if value := wanted.GetLabels()[key]; there.Labels[key] != value {
 			metav1.SetMetaDataLabel(&there.ObjectMeta, key, value)
 			stripped = true
@@ -114,10 +114,10 @@ func (s *Store) there(ctx context.Context, p placementv1.PlacementObject, wanted
 		return there, nil
 	case there.Annotations[placementv1.AnnotationPlacementUID] != string(p.GetUID()):
 		return nil, fmt.Errorf("%s %s was not made for this placement, and has the name that the next resource snapshot of %s is to have: delete it",
-			s.Kinds.ResourceSnapshot, there.Name, p.GetName())
+			s.Carriage.ResourceSnapshot, there.Name, p.GetName())
 	}
 	if err := s.Client.Patch(ctx, there, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return nil, fmt.Errorf("give %s %s its labels back: %w", s.Kinds.ResourceSnapshot, there.Name, err)
+		return nil, fmt.Errorf("give %s %s its labels back: %w", s.Carriage.ResourceSnapshot, there.Name, err)
 	}
 	return there, nil
 }
@@ -141,9 +141,9 @@ func (s *Store) unfinished(stock *stock, hash string) int {
 
 // next returns the index of a new revision. One that a binding still names is not given away again, even if somebody
 // deleted that snapshot.
-func (s *Store) next(ctx context.Context, p placementv1.PlacementObject, stock *stock) (int, error) {
+func (s *Store) next(ctx context.Context, p placementv1.ParentObject, stock *stock) (int, error) {
 	key := client.ObjectKeyFromObject(p)
-	bindings, err := listing.Bindings(ctx, s.Client, s.Kinds, key, listing.Shared)
+	bindings, err := listing.Bindings(ctx, s.Client, s.Carriage, key, listing.Shared)
 	if err != nil {
 		return 0, err
 	}
@@ -182,12 +182,12 @@ func (s *Store) label(ctx context.Context, o *metav1.PartialObjectMetadata, late
 }
 
 // object makes a snapshot object, without name and annotations.
-func (s *Store) object(p placementv1.PlacementObject, owner metav1.OwnerReference, index int, objects []snapshot.Object) placementv1.ResourceSnapshotObject {
-	o := s.Kinds.NewResourceSnapshot()
+func (s *Store) object(p placementv1.ParentObject, owner metav1.OwnerReference, index int, objects []snapshot.Object) placementv1.ResourceSnapshotObject {
+	o := s.Carriage.NewResourceSnapshot()
 	o.SetNamespace(p.GetNamespace())
 	o.SetLabels(map[string]string{
-		placementv1.LabelParentPlacement: p.GetName(),
-		placementv1.LabelResourceIndex:   strconv.Itoa(index),
+		s.Carriage.Label:               p.GetName(),
+		placementv1.LabelResourceIndex: strconv.Itoa(index),
 	})
 	o.SetOwnerReferences([]metav1.OwnerReference{owner})
 	resources := make([]placementv1.ResourceContent, len(objects))
@@ -198,10 +198,10 @@ func (s *Store) object(p placementv1.PlacementObject, owner metav1.OwnerReferenc
 	return o
 }
 
-func (s *Store) owner(p placementv1.PlacementObject) (metav1.OwnerReference, error) {
+func (s *Store) owner(p placementv1.ParentObject) (metav1.OwnerReference, error) {
 	kind, err := s.Client.GroupVersionKindFor(p)
 	if err != nil {
-		return metav1.OwnerReference{}, fmt.Errorf("find the API version of %s: %w", s.Kinds.Placement, err)
+		return metav1.OwnerReference{}, fmt.Errorf("find the API version of %s: %w", s.Carriage.Parent, err)
 	}
 	return metav1.OwnerReference{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: p.GetName(), UID: p.GetUID(),

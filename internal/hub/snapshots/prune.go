@@ -18,8 +18,8 @@ import (
 
 // prune deletes what the placement's revisionHistoryLimit does not keep. What bindings and runs need is asked of the API
 // server, and only when there is anything to delete.
-func (s *Store) prune(ctx context.Context, p placementv1.PlacementObject, stock *stock) error {
-	limit := int(p.PlacementSpec().RevisionLimit())
+func (s *Store) prune(ctx context.Context, p placementv1.ParentObject, stock *stock) error {
+	limit := int(p.RevisionLimit())
 	none := func(int) bool { return false }
 	if len(snapshot.Prune(stock.groups, limit, none)) == 0 {
 		return nil
@@ -42,15 +42,18 @@ func (s *Store) prune(ctx context.Context, p placementv1.PlacementObject, stock 
 }
 
 // needed are the revisions that a binding is on, or is to be on, and those that an unfinished run rolls out.
-func (s *Store) needed(ctx context.Context, p placementv1.PlacementObject) (sets.Set[int], error) {
+func (s *Store) needed(ctx context.Context, p placementv1.ParentObject) (sets.Set[int], error) {
 	needed := sets.New[int]()
 	key := client.ObjectKeyFromObject(p)
-	bindings, err := listing.Bindings(ctx, s.APIReader, s.Kinds, key)
+	bindings, err := listing.Bindings(ctx, s.APIReader, s.Carriage, key)
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range bindings {
 		needed.Insert(bindingIndexes(key, b)...)
+	}
+	if s.Kinds == nil {
+		return needed, nil
 	}
 	runs, err := listing.UpdateRuns(ctx, s.APIReader, s.Kinds, client.InNamespace(p.GetNamespace()))
 	if err != nil {
@@ -79,7 +82,7 @@ func (s *Store) delete(ctx context.Context, o *metav1.PartialObjectMetadata) err
 
 // MarkAvailable notes on a revision that it is the last one that was available in every cluster. What is noted on others
 // stays and counts less, so that this takes one write, and none where it is noted already.
-func (s *Store) MarkAvailable(ctx context.Context, p placementv1.PlacementObject, index int) error {
+func (s *Store) MarkAvailable(ctx context.Context, p placementv1.ParentObject, index int) error {
 	defer s.locks.lock(client.ObjectKeyFromObject(p))()
 	stock, err := s.stock(ctx, p)
 	if err != nil {

@@ -25,7 +25,8 @@ type Selector interface {
 	Select(context.Context, placementv1.PlacementObject) (*selection.Selection, error)
 }
 
-// Store keeps the resource snapshots of the placements of one scope. All who make snapshots share one.
+// Store keeps the resource snapshots of the parents of one scope: placements, or objects that policies claim. All who make
+// snapshots share one.
 //
 // A revision is made part by part and its master last, so a revision that has a master is whole. Names follow from
 // placement and index: of two hubs that make a revision at once, while one takes over from the other, each index goes to
@@ -34,8 +35,12 @@ type Store struct {
 	// Client writes, and reads from the cache. APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
-	Kinds     *placement.Kinds
-	Selector  Selector
+	// Carriage are the kinds of the snapshots, the bindings that need them, and their parent.
+	Carriage *placement.Carriage
+	// Kinds are those of the update runs that need snapshots; nil where no run can.
+	Kinds *placement.Kinds
+	// Selector finds out what a placement selects. Keep does without.
+	Selector Selector
 
 	locks keyLocks
 }
@@ -65,13 +70,20 @@ func (s *Store) Revise(ctx context.Context, p placementv1.PlacementObject) (Revi
 	if err != nil {
 		return Revision{}, selected, err
 	}
-	revision, err := s.store(ctx, p, selected)
+	revision, err := s.store(ctx, p, selected.Objects, func(latest *snapshot.Group) error { return s.confirmGone(ctx, p, latest, selected) })
 	return revision, selected, err
 }
 
-// store finds or makes the revision that holds a selection.
-func (s *Store) store(ctx context.Context, p placementv1.PlacementObject, selected *selection.Selection) (Revision, error) {
-	hash := snapshot.Hash(selected.Objects)
+// Keep returns the newest revision of a parent of which the caller knows what it is to hold; it is made if need be.
+func (s *Store) Keep(ctx context.Context, p placementv1.ParentObject, objects []snapshot.Object) (Revision, error) {
+	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	return s.store(ctx, p, objects, func(*snapshot.Group) error { return nil })
+}
+
+// store finds or makes the revision that holds some objects. It asks for a confirmation before another takes the place of
+// the latest.
+func (s *Store) store(ctx context.Context, p placementv1.ParentObject, objects []snapshot.Object, confirm func(latest *snapshot.Group) error) (Revision, error) {
+	hash := snapshot.Hash(objects)
 	for range attempts {
 		stock, err := s.stock(ctx, p)
 		if err != nil {
@@ -85,11 +97,11 @@ func (s *Store) store(ctx context.Context, p placementv1.PlacementObject, select
 			return Revision{Index: latest.Index, Name: latest.Master}, s.prune(ctx, p, stock)
 		}
 		if latest != nil {
-			if err := s.confirmGone(ctx, p, latest, selected); err != nil {
+			if err := confirm(latest); err != nil {
 				return Revision{}, err
 			}
 		}
-		index, made, err := s.make(ctx, p, stock, hash, selected.Objects)
+		index, made, err := s.make(ctx, p, stock, hash, objects)
 		if err != nil {
 			return Revision{}, err
 		}
@@ -123,18 +135,18 @@ func (s *Store) RepairLatest(ctx context.Context, p placementv1.PlacementObject)
 	return s.relabel(ctx, stock, latest.Master)
 }
 
-// stock is what the API server has under a placement's name, without content.
+// stock is what the API server has under a parent's name, without content.
 type stock struct {
-	// groups are the placement's own revisions.
+	// groups are the parent's own revisions.
 	groups []snapshot.Group
-	// objects are all objects, those of an earlier placement of this name included, by name.
+	// objects are all objects, those of an earlier one of this name included, by name.
 	objects map[string]*metav1.PartialObjectMetadata
 	// highest is the highest index of them all; -1 where there is none.
 	highest int
 }
 
 // stock reads live.
-func (s *Store) stock(ctx context.Context, p placementv1.PlacementObject) (*stock, error) {
+func (s *Store) stock(ctx context.Context, p placementv1.ParentObject) (*stock, error) {
 	kind, err := s.snapshotKind()
 	if err != nil {
 		return nil, err
@@ -142,9 +154,9 @@ func (s *Store) stock(ctx context.Context, p placementv1.PlacementObject) (*stoc
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err = s.APIReader.List(ctx, list, client.InNamespace(p.GetNamespace()),
-		client.MatchingLabels{placementv1.LabelParentPlacement: p.GetName()})
+		client.MatchingLabels{s.Carriage.Label: p.GetName()})
 	if err != nil {
-		return nil, fmt.Errorf("list the resource snapshots of %s %s: %w", s.Kinds.Placement, p.GetName(), err)
+		return nil, fmt.Errorf("list the resource snapshots of %s %s: %w", s.Carriage.Parent, p.GetName(), err)
 	}
 	found := &stock{objects: map[string]*metav1.PartialObjectMetadata{}}
 	var all, own []*metav1.PartialObjectMetadata
@@ -161,20 +173,20 @@ func (s *Store) stock(ctx context.Context, p placementv1.PlacementObject) (*stoc
 	return found, nil
 }
 
-// BelongsTo tells whether a snapshot was made for this very placement, and is not being deleted.
-func BelongsTo(o metav1.Object, p placementv1.PlacementObject) bool {
+// BelongsTo tells whether a snapshot was made for this very parent, and is not being deleted.
+func BelongsTo(o metav1.Object, p placementv1.ParentObject) bool {
 	return o.GetAnnotations()[placementv1.AnnotationPlacementUID] == string(p.GetUID()) && o.GetDeletionTimestamp().IsZero()
 }
 
 func (s *Store) snapshotKind() (schema.GroupVersionKind, error) {
-	kind, err := s.Client.GroupVersionKindFor(s.Kinds.NewResourceSnapshot())
+	kind, err := s.Client.GroupVersionKindFor(s.Carriage.NewResourceSnapshot())
 	if err != nil {
-		return kind, fmt.Errorf("find the API version of %s: %w", s.Kinds.ResourceSnapshot, err)
+		return kind, fmt.Errorf("find the API version of %s: %w", s.Carriage.ResourceSnapshot, err)
 	}
 	return kind, nil
 }
 
-// keyLocks is a lock for each placement.
+// keyLocks is a lock for each parent.
 type keyLocks struct {
 	mu   sync.Mutex
 	held map[placement.Key]*keyLock // only those that somebody holds or waits for
@@ -185,7 +197,7 @@ type keyLock struct {
 	users int
 }
 
-// lock locks a placement and returns what unlocks it.
+// lock locks a parent and returns what unlocks it.
 func (l *keyLocks) lock(key placement.Key) (unlock func()) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -65,11 +65,11 @@ func (f *fixture) removeAll(c client.WithWatch) {
 	f.t.Helper()
 	ctx := framework.CleanupContext(f.t)
 	kinds, key := placement.ClusterKinds(), client.ObjectKeyFromObject(f.p)
-	snapshots, err := listing.ResourceSnapshots(ctx, c, kinds, key)
+	snapshots, err := listing.ResourceSnapshots(ctx, c, &kinds.Carriage, key)
 	if err != nil {
 		f.t.Error(err)
 	}
-	bindings, err := listing.Bindings(ctx, c, kinds, key)
+	bindings, err := listing.Bindings(ctx, c, &kinds.Carriage, key)
 	if err != nil {
 		f.t.Error(err)
 	}
@@ -117,7 +117,7 @@ func contents(t testing.TB, letter string, sizes ...int) []snapshot.Object {
 func (f *fixture) store() *snapshots.Store { return f.storeOf(f.Client) }
 
 func (f *fixture) storeOf(c client.Client) *snapshots.Store {
-	return &snapshots.Store{Client: c, APIReader: f.Client, Kinds: placement.ClusterKinds(), Selector: f}
+	return &snapshots.Store{Client: c, APIReader: f.Client, Carriage: &placement.ClusterKinds().Carriage, Kinds: placement.ClusterKinds(), Selector: f}
 }
 
 func (f *fixture) ensure(s *snapshots.Store) int {

@@ -120,7 +120,7 @@ func whenSwitchedOn() predicate.Predicate {
 func (c *Controller) toWorks(kinds *placement.Kinds) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
 		key := client.ObjectKeyFromObject(o)
-		bindings, err := listing.Bindings(ctx, c.Client, kinds, key, listing.Shared)
+		bindings, err := listing.Bindings(ctx, c.Client, &kinds.Carriage, key, listing.Shared)
 		var requests []ctrl.Request
 		for _, b := range bindings {
 			var works placementv1.WorkList
@@ -202,7 +202,7 @@ func (c *Controller) originOf(ctx context.Context, w *placementv1.Work) (from *o
 			!spec.Strategy.ReportBackStrategy.ToOriginal() || !spec.ChoosesOneAtMost() {
 			return nil, true, nil
 		}
-		bindings, err := listing.Bindings(ctx, c.Client, kinds, key, listing.Shared)
+		bindings, err := listing.Bindings(ctx, c.Client, &kinds.Carriage, key, listing.Shared)
 		if err != nil {
 			return nil, true, err
 		}

@@ -36,7 +36,7 @@ func (c *Controller) observe(ctx context.Context, key placement.Key, runs []plac
 			return nil, err
 		}
 	}
-	if w.Bindings, err = listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared); err != nil {
+	if w.Bindings, err = listing.Bindings(ctx, c.Client, &c.Kinds.Carriage, key, listing.Shared); err != nil {
 		return nil, err
 	}
 	for _, b := range w.Bindings {

@@ -98,7 +98,7 @@ func (c *Controller) planInput(ctx context.Context, r client.Reader, key placeme
 	if in.Policies, err = listing.PolicySnapshots(ctx, r, c.Kinds, key, listing.Shared); err != nil {
 		return in, err
 	}
-	if in.Bindings, err = listing.Bindings(ctx, r, c.Kinds, key, listing.Shared); err != nil {
+	if in.Bindings, err = listing.Bindings(ctx, r, &c.Kinds.Carriage, key, listing.Shared); err != nil {
 		return in, err
 	}
 	clusters, err := c.clusters(ctx, r)

@@ -229,7 +229,7 @@ func (f *fixture) Ensure(ctx context.Context, _ placementv1.PlacementObject) (in
 	if unread {
 		return 0, &selection.IncompleteError{Unread: "the API group metrics.k8s.io", Err: errors.New("it is down")}
 	}
-	all, err := listing.ResourceSnapshots(ctx, f, f.kinds, placement.Key{Name: f.name})
+	all, err := listing.ResourceSnapshots(ctx, f, &f.kinds.Carriage, placement.Key{Name: f.name})
 	if err != nil {
 		return 0, err
 	}

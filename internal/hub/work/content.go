@@ -25,9 +25,9 @@ const (
 // contents reads the content of resource snapshots. A snapshot that a thousand clusters move to at once is read once.
 // What is kept is bounded, and nothing is kept while nothing moves. The content is shared and must not be changed.
 type contents struct {
-	reader client.Reader // live: the cache has no content
-	kinds  *placement.Kinds
-	clock  clock.Clock
+	reader   client.Reader // live: the cache has no content
+	carriage *placement.Carriage
+	clock    clock.Clock
 
 	flight singleflight.Group
 	filled chan struct{} // holds one where something is kept that run has not been told of
@@ -36,8 +36,8 @@ type contents struct {
 	bytes  int
 }
 
-func newContents(reader client.Reader, kinds *placement.Kinds, c clock.Clock) *contents {
-	return &contents{reader: reader, kinds: kinds, clock: c, filled: make(chan struct{}, 1)}
+func newContents(reader client.Reader, carriage *placement.Carriage, c clock.Clock) *contents {
+	return &contents{reader: reader, carriage: carriage, clock: c, filled: make(chan struct{}, 1)}
 }
 
 type keptContent struct {
@@ -70,7 +70,7 @@ func (c *contents) fetch(ctx context.Context, key client.ObjectKey, uid types.UI
 }
 
 func (c *contents) read(ctx context.Context, key client.ObjectKey, uid types.UID) ([]placementv1.ResourceContent, error) {
-	s := c.kinds.NewResourceSnapshot()
+	s := c.carriage.NewResourceSnapshot()
 	err := c.reader.Get(ctx, key, s)
 	if apierrors.IsNotFound(err) || (err == nil && s.GetUID() != uid) {
 		return nil, &missingError{snapshot: key.Name}

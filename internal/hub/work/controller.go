@@ -30,12 +30,12 @@ const staleRetry = 50 * time.Millisecond
 // errStale is the outcome of a decision on what was not true any more.
 var errStale = errors.New("the cache is behind")
 
-// Controller carries the bindings of one scope.
+// Controller carries the bindings of one scope: those of placements, or those of objects that policies claim.
 type Controller struct {
 	// Client reads from the cache, which has no manifests and no snapshot content. APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
-	Kinds     *placement.Kinds
+	Carriage  *placement.Carriage
 	Clock     clock.Clock
 	Tracker   *consistency.Tracker
 
@@ -48,13 +48,16 @@ type Controller struct {
 
 // Reconcile carries one binding.
 func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	b := c.Kinds.NewBinding()
+	b := c.Carriage.NewBinding()
 	err := c.Client.Get(ctx, request.NamespacedName, b)
 	if apierrors.IsNotFound(err) {
 		return ctrl.Result{}, c.releaseLeftOver(ctx, request.NamespacedName)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read binding %s: %w", request.NamespacedName, err)
+	}
+	if !c.carries(b) {
+		return ctrl.Result{}, nil
 	}
 	if c.Tracker.Behind(b) {
 		return ctrl.Result{}, nil // the event that the cache waits for brings the next pass
@@ -68,7 +71,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 func (c *Controller) carry(ctx context.Context, b placementv1.BindingObject) (time.Duration, error) {
-	target := targetOf(b)
+	target := c.targetOf(b)
 	works, behind, err := c.works(ctx, target)
 	if err != nil || behind {
 		return 0, err
@@ -80,7 +83,7 @@ func (c *Controller) carry(ctx context.Context, b placementv1.BindingObject) (ti
 	switch spec := b.BindingSpec(); {
 	case !b.GetDeletionTimestamp().IsZero():
 		return c.remove(ctx, o, target, works)
-	case spec.ResourceSnapshotName == "" || spec.State == placementv1.BindingStateScheduled:
+	case spec.ResourceSnapshotName == "" && !c.follows() || spec.State == placementv1.BindingStateScheduled:
 		// Nothing is to be placed there yet. What is said of an earlier time, before the cluster left and came back, is over.
 		return c.report(ctx, b, placementv1.ResourceBindingStatus{})
 	}
@@ -93,28 +96,39 @@ func (c *Controller) carry(ctx context.Context, b placementv1.BindingObject) (ti
 	return after, errors.Join(writeErr, err)
 }
 
-func targetOf(b placementv1.BindingObject) render.Target {
-	name := b.GetLabels()[placementv1.LabelParentPlacement]
+// follows tells whether the bindings have the newest revision of their parent, whichever it is, and name none.
+func (c *Controller) follows() bool { return c.Carriage.Label == placementv1.LabelParentObject }
+
+// carries tells whether a binding is of the kind of parents that this controller is for. The scheduler names in each of a
+// placement the policy snapshot that it comes from, and somebody may have taken the label off.
+func (c *Controller) carries(b placementv1.BindingObject) bool {
+	return c.follows() == (b.GetLabels()[placementv1.LabelParentObject] != "" || b.BindingSpec().SchedulingPolicySnapshotName == "")
+}
+
+func (c *Controller) targetOf(b placementv1.BindingObject) render.Target {
+	name := b.GetLabels()[c.Carriage.Label]
 	if name == "" { // somebody took it off, and the scheduler will put it back
 		name = placement.PolicySnapshotPlacement(b.BindingSpec().SchedulingPolicySnapshotName)
 	}
 	return render.Target{
 		Placement:          placement.Key{Namespace: b.GetNamespace(), Name: name},
 		PlacementUID:       b.GetAnnotations()[placementv1.AnnotationPlacementUID],
+		Label:              c.Carriage.Label,
 		Binding:            b.GetName(),
 		Cluster:            b.BindingSpec().TargetCluster,
 		ApplyStrategy:      b.BindingSpec().ApplyStrategy,
 		ReportBackStrategy: b.BindingSpec().ReportBackStrategy,
 		Overrides:          override.AppliedTo(b),
+		Replicas:           b.BindingSpec().Replicas,
 	}
 }
 
-// works returns the Works in the cluster's namespace that carry the placement's label, by name: those of the binding and
+// works returns the Works in the cluster's namespace that carry the parent's label, by name: those of the binding and
 // those that are in its way. behind tells that one of them is not yet as we wrote it.
 func (c *Controller) works(ctx context.Context, t render.Target) (works map[string]*placementv1.Work, behind bool, err error) {
 	var list placementv1.WorkList
 	err = c.Client.List(ctx, &list, client.InNamespace(placement.MemberNamespace(t.Cluster)),
-		client.MatchingLabels{placementv1.LabelParentPlacement: t.Placement.Name})
+		client.MatchingLabels{t.ParentLabel(): t.Placement.Name})
 	if err != nil {
 		return nil, false, fmt.Errorf("list the Works of binding %s: %w", t.Binding, err)
 	}

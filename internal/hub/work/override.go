@@ -18,6 +18,10 @@ import (
 func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, content []placementv1.ResourceContent) (*problem, error) {
 	wanted := w.works[i]
 	content = render.Unwrap(wanted, w.envelopes[i], content)
+	content, err := render.Revise(content, t.Replicas)
+	if err != nil {
+		return failure("Work %s/%s: %v", wanted.Namespace, wanted.Name, err), nil
+	}
 	if t.Overrides.Empty() {
 		render.Fill(wanted, content)
 		return nil, nil //nolint:nilnil // no problem

@@ -97,21 +97,21 @@ func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t
 	return toBeRemoved, nil
 }
 
-func isDeleted(p placementv1.PlacementObject) bool {
+func isDeleted(p placementv1.ParentObject) bool {
 	return p != nil && !p.GetDeletionTimestamp().IsZero()
 }
 
 // meantBy is what a deleted placement wants; nil is one that is gone, which cannot be asked.
-func meantBy(p placementv1.PlacementObject) meant {
-	if p != nil && p.PlacementSpec().Strategy.DeleteStrategy.Abandons() {
+func meantBy(p placementv1.ParentObject) meant {
+	if p != nil && p.Abandons() {
 		return toBeLeft
 	}
 	return toBeRemoved
 }
 
 // placement reads the placement that a binding was made for; nil where it is gone.
-func (c *Controller) placement(ctx context.Context, r client.Reader, t render.Target) (placementv1.PlacementObject, error) {
-	p := c.Kinds.NewPlacement()
+func (c *Controller) placement(ctx context.Context, r client.Reader, t render.Target) (placementv1.ParentObject, error) {
+	p := c.Carriage.NewParent()
 	switch err := r.Get(ctx, t.Placement, p); {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // that it is gone is an answer
@@ -177,7 +177,7 @@ func (c *Controller) liveWorks(ctx context.Context, t render.Target) (int, error
 		}
 		count++
 		before := w.DeepCopy()
-		if !t.Label(w) {
+		if !t.Mark(w) {
 			continue
 		}
 		err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -299,7 +299,7 @@ func hasAnswered(w *placementv1.Work) bool {
 // Works that nobody deleted are left alone: that a binding cannot be found is no reason to remove anything.
 func (c *Controller) releaseLeftOver(ctx context.Context, binding client.ObjectKey) error {
 	var list placementv1.WorkList
-	if err := c.Client.List(ctx, &list, client.MatchingFields{byBinding(c.Kinds): binding.Name}); err != nil {
+	if err := c.Client.List(ctx, &list, client.MatchingFields{byBinding(c.Carriage): binding.Name}); err != nil {
 		return fmt.Errorf("list the Works of binding %s: %w", binding, err)
 	}
 	for i := range list.Items {

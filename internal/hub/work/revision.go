@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,51 @@ func isMissing(err error) bool {
 type revision struct {
 	render.Revision
 	uids []types.UID
+}
+
+// master names the resource snapshot that a binding's Works are to carry; empty where there is none yet.
+func (c *Controller) master(ctx context.Context, t render.Target, works map[string]*placementv1.Work, b placementv1.BindingObject) (string, error) {
+	if !c.follows() {
+		return b.BindingSpec().ResourceSnapshotName, nil
+	}
+	snapshots, err := listing.ResourceSnapshots(ctx, c.Client, c.Carriage, t.Placement, listing.Shared)
+	if err != nil {
+		return "", err
+	}
+	name, _ := newest(t, snapshots)
+	if name != "" || len(works) == 0 {
+		return name, nil
+	}
+	// There are Works of a revision that the cache does not have: it is behind, or somebody deleted them all.
+	if snapshots, err = listing.ResourceSnapshots(ctx, c.APIReader, c.Carriage, t.Placement); err != nil {
+		return "", err
+	}
+	name, _ = newest(t, snapshots)
+	return name, nil
+}
+
+// newest is the newest whole revision among a parent's snapshots.
+func newest(t render.Target, snapshots []placementv1.ResourceSnapshotObject) (name string, index int) {
+	index = -1
+	for _, s := range snapshots {
+		number, ok := placement.ResourceSnapshotIndex(t.Placement.Name, s.GetName())
+		if ok && number > index && s.GetAnnotations()[placementv1.AnnotationPlacementUID] == t.PlacementUID && s.GetDeletionTimestamp().IsZero() {
+			name, index = s.GetName(), number
+		}
+	}
+	return name, index
+}
+
+// confirmLatest asks the API server whether the revision that Works are to be taken back to is the newest there is.
+func (c *Controller) confirmLatest(ctx context.Context, t render.Target, w *wish) error {
+	snapshots, err := listing.ResourceSnapshots(ctx, c.APIReader, c.Carriage, t.Placement)
+	if err != nil {
+		return err
+	}
+	if _, index := newest(t, snapshots); strconv.Itoa(index) != w.index {
+		return errStale
+	}
+	return nil
 }
 
 // revision finds the parts of the resource snapshot that a binding names.
@@ -72,7 +118,7 @@ func (c *Controller) revision(ctx context.Context, t render.Target, master strin
 // binding that names it may have travelled faster.
 func (c *Controller) snapshot(ctx context.Context, t render.Target, name string) (client.Object, error) {
 	key := client.ObjectKey{Namespace: t.Placement.Namespace, Name: name}
-	var s client.Object = c.Kinds.NewResourceSnapshot()
+	var s client.Object = c.Carriage.NewResourceSnapshot()
 	err := c.Client.Get(ctx, key, s)
 	if apierrors.IsNotFound(err) {
 		live := &metav1.PartialObjectMetadata{}

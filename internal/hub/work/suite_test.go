@@ -51,7 +51,10 @@ func newFixture(t *testing.T) *fixture {
 			writer = f.wrap(writer)
 		}
 		c := &Controller{Client: writer, APIReader: f.reads,
-			Kinds: placement.ClusterKinds(), Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}}
+			Carriage: &placement.ClusterKinds().Carriage, Clock: clock.RealClock{}, Tracker: &consistency.Tracker{}}
+		if err := AddIndexes(mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
 		return c.SetupWithManager(mgr)
 	})
 	return f

@@ -35,12 +35,22 @@ type wish struct {
 // sync makes the Works what the binding says, and fills in what came of it. Works that are not needed any more are deleted
 // only after the others are written, so that an agent always finds the new place of an object before the old one is gone.
 func (c *Controller) sync(ctx context.Context, t render.Target, works map[string]*placementv1.Work, o *observed) error {
-	w, problem, err := c.wish(ctx, t, works, o.binding.BindingSpec().ResourceSnapshotName)
+	master, err := c.master(ctx, t, works, o.binding)
+	if err != nil {
+		return err
+	}
+	if master == "" {
+		o.problem = waitFor("No revision of the object has been made yet")
+		return nil
+	}
+	w, problem, err := c.wish(ctx, t, works, master)
 	if err != nil || problem != nil {
 		o.problem = problem
 		return err
 	}
-	o.index = w.index
+	if !c.follows() {
+		o.index = w.index
+	}
 	if o.problem = hindrance(t, works, w, o); o.problem != nil {
 		return nil
 	}
@@ -54,7 +64,7 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 			return err
 		}
 	}
-	if err := c.confirmStepBack(ctx, works, w, o.binding); err != nil {
+	if err := c.confirmStepBack(ctx, t, works, w, o.binding); err != nil {
 		return err
 	}
 	synced := make([]*placementv1.Work, 0, len(w.works))
@@ -117,6 +127,8 @@ func hindrance(t render.Target, works map[string]*placementv1.Work, w *wish, o *
 		return nil
 	case o.binding.BindingSpec().State == placementv1.BindingStateUnscheduled:
 		return waitFor("Cluster %q is not chosen any more: what is there is left as it is until it is removed", t.Cluster)
+	case o.binding.BindingSpec().Suspended:
+		return waitFor("The policy suspends what is sent to cluster %q: what is there stays as it is; take spec.suspension off the policy, or the cluster out of it, to go on", t.Cluster)
 	case o.cluster == nil:
 		return waitFor("Cluster %q is not a member any more", t.Cluster)
 	case o.cluster.Leaving:
@@ -136,7 +148,7 @@ func allSame(wanted []*placementv1.Work, works map[string]*placementv1.Work) boo
 
 // confirmStepBack asks the API server whether the binding still says what the cache says, if that would take the cluster
 // back to an earlier snapshot. A rollback is what it looks like; a hub that started with a cache of old must not begin one.
-func (c *Controller) confirmStepBack(ctx context.Context, works map[string]*placementv1.Work, w *wish, b placementv1.BindingObject) error {
+func (c *Controller) confirmStepBack(ctx context.Context, t render.Target, works map[string]*placementv1.Work, w *wish, b placementv1.BindingObject) error {
 	wanted, err := strconv.Atoi(w.index)
 	if err != nil {
 		return nil //nolint:nilerr // an index that is no number is not earlier than another
@@ -151,7 +163,10 @@ func (c *Controller) confirmStepBack(ctx context.Context, works map[string]*plac
 	if !back {
 		return nil
 	}
-	live := c.Kinds.NewBinding()
+	if c.follows() {
+		return c.confirmLatest(ctx, t, w)
+	}
+	live := c.Carriage.NewBinding()
 	if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(b), live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read binding %s before going back to an earlier snapshot: %w", b.GetName(), err)
 	}
@@ -238,7 +253,7 @@ func (c *Controller) relabel(ctx context.Context, wanted *placementv1.Work) (*pl
 		}
 		return nil, err
 	}
-	if includes(live.Labels, labelsToFind(wanted)) {
+	if includes(live.Labels, c.labelsToFind(wanted)) {
 		return nil, errStale
 	}
 	binding, labelled := live.Labels[placementv1.LabelParentBinding]
@@ -254,10 +269,10 @@ var errInTheWay = errors.New("there is one already that was not made for this pl
 	"look what it holds, and delete it; what it placed stays, and is taken over")
 
 // labelsToFind are the labels by which a binding finds its Works.
-func labelsToFind(w *placementv1.Work) map[string]string {
+func (c *Controller) labelsToFind(w *placementv1.Work) map[string]string {
 	return map[string]string{
-		placementv1.LabelParentPlacement: w.Labels[placementv1.LabelParentPlacement],
-		placementv1.LabelParentBinding:   w.Labels[placementv1.LabelParentBinding],
+		c.Carriage.Label:               w.Labels[c.Carriage.Label],
+		placementv1.LabelParentBinding: w.Labels[placementv1.LabelParentBinding],
 	}
 }
 

@@ -28,18 +28,15 @@ const workers = 32
 
 // SetupWithManager registers the controller.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
-	c.contents = newContents(c.APIReader, c.Kinds, c.Clock)
+	c.contents = newContents(c.APIReader, c.Carriage, c.Clock)
 	if err := mgr.Add(manager.RunnableFunc(c.contents.run)); err != nil {
 		return fmt.Errorf("set up what lets go of snapshot content: %w", err)
 	}
-	if err := index(mgr.GetFieldIndexer(), c.Kinds); err != nil {
-		return err
-	}
 	err := ctrl.NewControllerManagedBy(mgr).
-		Named("work-"+strings.ToLower(c.Kinds.Placement)).
-		For(c.Kinds.NewBinding(), builder.WithPredicates(c.forgets())). // our own status writes too: a pass that found the cache behind waits for them
+		Named("work-"+strings.ToLower(c.Carriage.Parent)).
+		For(c.Carriage.NewBinding(), builder.WithPredicates(c.forgets())). // our own status writes too: a pass that found the cache behind waits for them
 		Watches(&placementv1.Work{}, c.toBinding(), builder.WithPredicates(c.seen())).
-		Watches(c.Kinds.NewResourceSnapshot(), c.toBindingsOnIt(), builder.WithPredicates(whenMade())).
+		Watches(c.Carriage.NewResourceSnapshot(), c.toBindingsOnIt(), builder.WithPredicates(whenMade())).
 		Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(client.Object.GetName), builder.WithPredicates(whenMembershipChanges())).
 		Watches(&corev1.Namespace{}, c.toBindingsOf(clusterOfNamespace), builder.WithPredicates(whenMade())).
 		WithOptions(enqueue.Options(workers)).
@@ -55,11 +52,21 @@ const byCluster = "spec.targetCluster"
 
 // byBinding indexes Works by the binding that they were made for. An index may be added to a cache once alone, so that each
 // scope has its own.
-func byBinding(kinds *placement.Kinds) string { return "parent" + kinds.Binding }
+func byBinding(carriage *placement.Carriage) string { return "parent" + carriage.Binding }
+
+// AddIndexes adds to a cache, once, the indexes that the controllers of all scopes share.
+func AddIndexes(indexer client.FieldIndexer) error {
+	for _, kinds := range placement.AllKinds() {
+		if err := index(indexer, &kinds.Carriage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // index has the cache find without a look at everything in the fleet what one cluster, or one binding, has.
-func index(indexer client.FieldIndexer, kinds *placement.Kinds) error {
-	err := indexer.IndexField(context.Background(), kinds.NewBinding(), byCluster, func(o client.Object) []string {
+func index(indexer client.FieldIndexer, carriage *placement.Carriage) error {
+	err := indexer.IndexField(context.Background(), carriage.NewBinding(), byCluster, func(o client.Object) []string {
 		b, ok := o.(placementv1.BindingObject)
 		if !ok {
 			return nil
@@ -69,7 +76,7 @@ func index(indexer client.FieldIndexer, kinds *placement.Kinds) error {
 	if err != nil {
 		return fmt.Errorf("index bindings by cluster: %w", err)
 	}
-	err = indexer.IndexField(context.Background(), &placementv1.Work{}, byBinding(kinds), func(o client.Object) []string {
+	err = indexer.IndexField(context.Background(), &placementv1.Work{}, byBinding(carriage), func(o client.Object) []string {
 		return []string{o.GetLabels()[placementv1.LabelParentBinding]}
 	})
 	if err != nil {
@@ -141,25 +148,34 @@ func reach(m *clusterv1.MemberCluster) standing {
 func (c *Controller) toBinding() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
 		name, namespace := o.GetLabels()[placementv1.LabelParentBinding], o.GetLabels()[placementv1.LabelParentNamespace]
-		if name == "" || (namespace != "") != c.Kinds.Namespaced {
+		if name == "" || (namespace != "") != c.Carriage.Namespaced || c.foreign(o) {
 			return nil
 		}
 		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 	})
 }
 
+// foreign tells whether an object says that it belongs to a parent of the other sort. One that says nothing has lost its label.
+func (c *Controller) foreign(o client.Object) bool {
+	labels := o.GetLabels()
+	return labels[c.Carriage.Label] == "" && (labels[placementv1.LabelParentPlacement] != "" || labels[placementv1.LabelParentObject] != "")
+}
+
 // toBindingsOnIt maps a snapshot object to the bindings whose snapshot it is a part of: they may wait for it.
 func (c *Controller) toBindingsOnIt() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		name, index := o.GetLabels()[placementv1.LabelParentPlacement], o.GetLabels()[placementv1.LabelResourceIndex]
+		name, index := o.GetLabels()[c.Carriage.Label], o.GetLabels()[placementv1.LabelResourceIndex]
+		if name == "" {
+			return nil
+		}
 		key := placement.Key{Namespace: o.GetNamespace(), Name: name}
-		bindings, err := listing.Bindings(ctx, c.Client, c.Kinds, key, listing.Shared)
+		bindings, err := listing.Bindings(ctx, c.Client, c.Carriage, key, listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the bindings to a resource snapshot", "snapshot", o.GetName())
 			return nil
 		}
 		master := name + "-" + index + "-snapshot"
-		return requests(bindings, func(s *placementv1.ResourceBindingSpec) bool { return s.ResourceSnapshotName == master })
+		return requests(bindings, func(s *placementv1.ResourceBindingSpec) bool { return c.follows() || s.ResourceSnapshotName == master })
 	})
 }
 
@@ -170,7 +186,7 @@ func (c *Controller) toBindingsOf(cluster func(client.Object) string) handler.Ev
 		if name == "" {
 			return nil
 		}
-		bindings, err := listing.AllBindings(ctx, c.Client, c.Kinds, listing.Shared, client.MatchingFields{byCluster: name})
+		bindings, err := listing.AllBindings(ctx, c.Client, c.Carriage, listing.Shared, client.MatchingFields{byCluster: name})
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the bindings to a cluster", "cluster", name)
 			return nil
