@@ -131,7 +131,7 @@ func (f *fixture) ensure(s *snapshots.Store) int {
 
 func (f *fixture) all() []placementv1.ResourceSnapshotObject {
 	f.t.Helper()
-	all, err := listing.ResourceSnapshots(f.t.Context(), f.Client, placement.ClusterKinds(), client.ObjectKeyFromObject(f.p))
+	all, err := listing.ResourceSnapshots(f.t.Context(), f.Client, &placement.ClusterKinds().Carriage, client.ObjectKeyFromObject(f.p))
 	if err != nil {
 		f.t.Fatal(err)
 	}

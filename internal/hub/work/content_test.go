@@ -43,7 +43,7 @@ func (s *snapshotServer) Get(_ context.Context, key client.ObjectKey, o client.O
 
 func contentsOf(s *snapshotServer) (*contents, *clocktesting.FakeClock) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	return newContents(s, placement.ClusterKinds(), clock), clock
+	return newContents(s, &placement.ClusterKinds().Carriage, clock), clock
 }
 
 // One that looked for content before another kept it, and asks for it after, does not read it again.
