@@ -33,6 +33,9 @@ type Watches struct {
 	// cluster and namespaced are told of placements of their scope.
 	cluster, namespaced []func(placement.Key)
 	interests           map[placement.Key]*interest
+	// follows are the kinds of which every change is told to followers.
+	follows   map[schema.GroupVersionKind]bool
+	followers []Follower
 	running             map[schema.GroupVersionResource]context.CancelFunc
 	known               *catalogue
 	// refresh holds a token while watches do not fit interests, or the catalogue may be old.
@@ -178,6 +181,11 @@ func (w *Watches) fit(ctx context.Context, all *sync.WaitGroup) error {
 			w.changed(key)
 		}
 	}
+	for kind := range w.follows {
+		if r, known := served.kinds[kind]; known {
+			wanted[r.gvr] = r
+		}
+	}
 	for gvr, stop := range w.running {
 		if _, still := wanted[gvr]; !still {
 			stop()
@@ -197,9 +205,15 @@ func (w *Watches) follow(ctx context.Context, r resource, all *sync.WaitGroup) c
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{
 		client: w.Client, clock: w.Clock, gvr: r.gvr, watchable: r.watchable,
-		begun: func(first, exists bool) { w.begun(r, first, exists) },
+		begun: func(first, exists bool) {
+			w.begun(r, first, exists)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.tellBegun(r)
+		},
 		changed: func(o *metav1.PartialObjectMetadata) {
 			w.tell(func(i *interest) bool { return i.wants(r, o) })
+			w.tellFollowers(r, o)
 		},
 	}
 	all.Go(func() { f.run(ctx) })
