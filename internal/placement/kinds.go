@@ -4,6 +4,7 @@ package placement
 
 import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -127,6 +128,16 @@ func namespacedCarriage() Carriage {
 		NewBinding:              func() placementv1.BindingObject { return &placementv1.ResourceBinding{} },
 		NewBindingList:          func() runtime.Object { return &placementv1.ResourceBindingList{} },
 	}
+}
+
+// ObjectCarriages are the kinds that carry objects which policies claim, of every scope.
+func ObjectCarriages() []*Carriage {
+	cluster, namespaced := clusterCarriage(), namespacedCarriage()
+	cluster.Parent, cluster.Label = "ClusterObjectPlacement", placementv1.LabelParentObject
+	cluster.NewParent = func() placementv1.ParentObject { return &policyv1alpha1.ClusterObjectPlacement{} }
+	namespaced.Parent, namespaced.Label = "ObjectPlacement", placementv1.LabelParentObject
+	namespaced.NewParent = func() placementv1.ParentObject { return &policyv1alpha1.ObjectPlacement{} }
+	return []*Carriage{&cluster, &namespaced}
 }
 
 // AllKinds are the kinds of every scope.

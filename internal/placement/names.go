@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // MemberNamespace is the hub namespace of a cluster.
@@ -63,6 +64,23 @@ func BindingName(k Key, cluster string) string {
 
 // inName writes bytes with characters that a name may have, five bits with each.
 var inName = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// ObjectPlacementName names the internal placement of an object that a policy claims. It begins as the object's name does, and its
+// end tells apart objects of other kinds, and those whose names begin alike: it has 40 bits.
+func ObjectPlacementName(kind schema.GroupKind, namespace, name string) string {
+	sum := sha256.Sum256([]byte(kind.String() + "\x00" + namespace + "\x00" + name))
+	begin := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	begin = strings.TrimLeft(truncate(begin, 40), "-.")
+	if begin == "" {
+		begin = "object"
+	}
+	return begin + "-" + inName.EncodeToString(sum[:5])
+}
 
 // WorkName names the Work that carries one part of a snapshot: 0 is the master, part n has the subindex n-1.
 func WorkName(k Key, part int) string {

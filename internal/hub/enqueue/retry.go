@@ -18,9 +18,12 @@ const (
 )
 
 // Options are those of every controller of the hub: how many objects it looks at at once, and when it tries again.
-func Options(workers int) controller.Options {
-	return controller.Options{
+func Options(workers int) controller.Options { return TypedOptions[ctrl.Request](workers) }
+
+// TypedOptions are Options for a controller whose requests are of another type.
+func TypedOptions[T comparable](workers int) controller.TypedOptions[T] {
+	return controller.TypedOptions[T]{
 		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, LongestRetry),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[T](firstRetry, LongestRetry),
 	}
 }

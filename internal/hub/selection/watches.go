@@ -36,8 +36,8 @@ type Watches struct {
 	// follows are the kinds of which every change is told to followers.
 	follows   map[schema.GroupVersionKind]bool
 	followers []Follower
-	running             map[schema.GroupVersionResource]context.CancelFunc
-	known               *catalogue
+	running   map[schema.GroupVersionResource]context.CancelFunc
+	known     *catalogue
 	// refresh holds a token while watches do not fit interests, or the catalogue may be old.
 	refresh chan struct{}
 	// altered holds a token when a definition of kinds has changed.

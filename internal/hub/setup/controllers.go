@@ -4,8 +4,10 @@ package setup
 import (
 	"fmt"
 
+	"github.com/fleetwright/fleetwright/internal/hub/claim"
 	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/division"
 	"github.com/fleetwright/fleetwright/internal/hub/eviction"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
@@ -57,6 +59,9 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		&joining.Controller{Client: cached, APIReader: direct, Recorder: recorder, SecondCluster: members.SecondCluster},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
+		&claim.Controller{
+			Client: cached, Metadata: live.metadata, Mapper: mgr.GetRESTMapper(), Recorder: recorder, Clock: real, Rules: rules, Changes: watches,
+		},
 		&statusback.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Recorder: recorder, Changes: watches},
 	}
 	for _, kinds := range placement.AllKinds() {
@@ -79,6 +84,15 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
 			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Takings: takings})
 		}
+	}
+	for _, carriage := range placement.ObjectCarriages() {
+		all = append(all,
+			&division.Controller{
+				Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Recorder: recorder, Changes: watches,
+				Snapshots: &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
+			},
+			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}},
+		)
 	}
 	for _, c := range all {
 		if err := c.SetupWithManager(mgr); err != nil {

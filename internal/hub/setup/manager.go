@@ -12,6 +12,7 @@ import (
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	inventoryv1alpha1 "github.com/fleetwright/fleetwright/api/inventory/v1alpha1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/hub/clusterprofile"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
@@ -102,6 +103,7 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	utilruntime.Must(placementv1.AddToScheme(s))
 	utilruntime.Must(clusterv1.AddToScheme(s))
+	utilruntime.Must(policyv1alpha1.AddToScheme(s))
 	utilruntime.Must(inventoryv1alpha1.AddToScheme(s))
 	return s
 }

@@ -1,0 +1,12 @@
+package v1alpha1
+
+const (
+	// AnnotationRebalance, on an object that a policy claims or on the policy, is an RFC 3339 time: where it is later than that of
+	// the last rebalancing, the replicas are divided anew as if for the first time.
+	AnnotationRebalance = "fleetwright.io/rebalance-triggered-at"
+	// AnnotationObjectVersion is, on an internal placement of a policy with activationPreference Lazy, the version of the object for
+	// which the policy was read last: a later policy counts once the object has another.
+	AnnotationObjectVersion = "fleetwright.io/object-version"
+	// FinalizerObjectPlacement holds an internal placement until what was placed is gone from the members, or released there.
+	FinalizerObjectPlacement = "fleetwright.io/object-placement"
+)

@@ -1,0 +1,132 @@
+package division
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
+	"github.com/fleetwright/fleetwright/internal/hub/selection"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// workers is how many objects are placed at once.
+const workers = 16
+
+// Changes tells of changes of the objects that policies select.
+type Changes interface {
+	AddFollower(selection.Follower)
+}
+
+// SetupWithManager registers the controller.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	c.Changes.AddFollower(selection.Follower{
+		Changed: func(kind schema.GroupVersionKind, o *metav1.PartialObjectMetadata) {
+			if (o.Namespace != "") == c.Carriage.Namespaced {
+				name := placement.ObjectPlacementName(kind.GroupKind(), o.Namespace, o.Name)
+				c.objects.Add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: name}})
+			}
+		},
+		Begun: func(schema.GroupVersionKind) {}, // who keeps the claims looks at them all
+	})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("division-"+strings.ToLower(c.Carriage.Parent)).
+		For(c.Carriage.NewParent(), builder.WithPredicates(c.forgets())).
+		WatchesRawSource(source.Func(c.objects.Start)).
+		Watches(c.Carriage.NewBinding(), toParent(), builder.WithPredicates(c.seen())).
+		Watches(&clusterv1.MemberCluster{}, c.toAll(), builder.WithPredicates(whenFleetChanges())).
+		WithOptions(enqueue.Options(workers)).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up the controller of claimed objects' clusters: %w", err)
+	}
+	return nil
+}
+
+// toParent maps a binding to the internal placement that it belongs to.
+func toParent() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
+		name := o.GetLabels()[placementv1.LabelParentObject]
+		if name == "" {
+			return nil
+		}
+		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	})
+}
+
+// toAll maps a member to all internal placements: any of them may want it, or be on it.
+func (c *Controller) toAll() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []ctrl.Request {
+		var all []ctrl.Request
+		add := func(o client.Object) {
+			all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		}
+		if c.Carriage.Namespaced {
+			var list policyv1alpha1.ObjectPlacementList
+			if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the ObjectPlacements for a change of the fleet")
+			}
+			for i := range list.Items {
+				add(&list.Items[i])
+			}
+			return all
+		}
+		var list policyv1alpha1.ClusterObjectPlacementList
+		if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the ClusterObjectPlacements for a change of the fleet")
+		}
+		for i := range list.Items {
+			add(&list.Items[i])
+		}
+		return all
+	})
+}
+
+// forgets drops what is known of an internal placement that is gone, and lets everything pass.
+func (c *Controller) forgets() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		c.tracker.Forget(e.Object.GetUID())
+		return true
+	}}
+}
+
+// seen takes note of what the cache has come to show, and lets everything pass.
+func (c *Controller) seen() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { c.made.Remove(client.ObjectKeyFromObject(e.Object)); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool { c.made.Remove(client.ObjectKeyFromObject(e.ObjectNew)); return true },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			c.made.Remove(client.ObjectKeyFromObject(e.Object))
+			c.tracker.Forget(e.Object.GetUID())
+			return true
+		},
+	}
+}
+
+// whenFleetChanges lets pass what may change which clusters an object may go to.
+func whenFleetChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*clusterv1.MemberCluster)
+		after, ok2 := e.ObjectNew.(*clusterv1.MemberCluster)
+		if !ok1 || !ok2 {
+			return false
+		}
+		was, is := schedule.Observe(before), schedule.Observe(after)
+		return !was.SameStanding(&is) || !equality.Semantic.DeepEqual(was.Taints, is.Taints)
+	}}
+}
