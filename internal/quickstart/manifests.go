@@ -13,6 +13,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -94,7 +95,7 @@ func readManifests(file string) ([]*unstructured.Unstructured, error) {
 }
 
 // ownGroups are the API groups of the product.
-var ownGroups = []string{clusterv1.GroupVersion.Group, placementv1.GroupVersion.Group}
+var ownGroups = []string{clusterv1.GroupVersion.Group, placementv1.GroupVersion.Group, policyv1alpha1.GroupVersion.Group}
 
 // waitForCRDs waits until the API server serves the product's kinds. Those of others are no business of ours: one of them may
 // never be served.

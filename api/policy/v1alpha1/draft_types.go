@@ -5,15 +5,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+type FieldSelector struct {
+	MatchExpressions []corev1.NodeSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
 type ClusterAffinity struct {
 	ClusterNames    []string              `json:"clusterNames,omitempty"`
 	ExcludeClusters []string              `json:"exclude,omitempty"`
 	LabelSelector   *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	FieldSelector   *FieldSelector        `json:"fieldSelector,omitempty"`
+}
+
+type ClusterAffinityTerm struct {
+	AffinityName    string `json:"affinityName"`
+	ClusterAffinity `json:",inline"`
+}
+
+type SpreadConstraint struct {
+	SpreadByField string `json:"spreadByField,omitempty"`
+	SpreadByLabel string `json:"spreadByLabel,omitempty"`
+	MinGroups     int    `json:"minGroups,omitempty"`
+	MaxGroups     int    `json:"maxGroups,omitempty"`
+}
+
+type StaticClusterWeight struct {
+	TargetCluster ClusterAffinity `json:"targetCluster"`
+	Weight        int64           `json:"weight"`
+}
+
+type ClusterPreferences struct {
+	// +kubebuilder:validation:MaxItems=30
+	StaticWeightList []StaticClusterWeight `json:"staticWeightList,omitempty"`
+	DynamicWeight    string                `json:"dynamicWeight,omitempty"`
+}
+
+type ReplicaSchedulingStrategy struct {
+	ReplicaSchedulingType     string              `json:"replicaSchedulingType,omitempty"`
+	ReplicaDivisionPreference string              `json:"replicaDivisionPreference,omitempty"`
+	WeightPreference          *ClusterPreferences `json:"weightPreference,omitempty"`
 }
 
 type Placement struct {
-	ClusterAffinity    *ClusterAffinity    `json:"clusterAffinity,omitempty"`
-	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
+	ClusterAffinity *ClusterAffinity `json:"clusterAffinity,omitempty"`
+	// +kubebuilder:validation:MaxItems=10
+	ClusterAffinities  []ClusterAffinityTerm      `json:"clusterAffinities,omitempty"`
+	ClusterTolerations []corev1.Toleration        `json:"clusterTolerations,omitempty"`
+	SpreadConstraints  []SpreadConstraint         `json:"spreadConstraints,omitempty"`
+	ReplicaScheduling  *ReplicaSchedulingStrategy `json:"replicaScheduling,omitempty"`
 }
 
 type ResourceSelector struct {
@@ -49,6 +87,7 @@ const (
 )
 
 type PropagationSpec struct {
+	// +kubebuilder:validation:MaxItems=50
 	ResourceSelectors           []ResourceSelector `json:"resourceSelectors"`
 	PropagateDeps               bool               `json:"propagateDeps,omitempty"`
 	Placement                   Placement          `json:"placement,omitempty"`

@@ -40,8 +40,12 @@ type ObjectPlacementSpec struct {
 	// stays as it is until another policy claims the object, or the object is deleted.
 	// +optional
 	Policy *PolicyReference `json:"policy,omitempty"`
-	// placement says which clusters the object goes to, and how its replicas are divided.
+	// placement says which clusters the object goes to, and how its replicas are divided. It is a copy of what was checked in the
+	// policy, and not checked here again.
 	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
 	Placement Placement `json:"placement,omitempty"`
 	// propagateDeps has what the object refers to go along: ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims.
 	// +optional

@@ -42,6 +42,7 @@ func define(kind, subresources string) string {
 // TestFinishLeavesForeignVersions: an API that is not ours gets no version that its owners do not know.
 func TestFinishLeavesForeignVersions(t *testing.T) {
 	text := strings.Replace(define("ClusterProfile", "{status: {}}"), "name: v1\n", "name: v1alpha1\n", 1)
+	text = strings.Replace(text, "\nspec:\n", "\nspec:\n  group: multicluster.x-k8s.io\n", 1)
 	_, content, err := finish([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +55,7 @@ func TestFinishLeavesForeignVersions(t *testing.T) {
 	if len(versions) != 1 || versions[0].(map[string]any)["name"] != "v1alpha1" {
 		t.Errorf("the versions are %v", versions)
 	}
-	if _, _, err := finish([]byte(strings.Replace(text, "ClusterProfile", "Work", 1))); err == nil {
+	if _, _, err := finish([]byte(strings.Replace(text, "multicluster.x-k8s.io", "cluster.kubernetes-fleet.io", 1))); err == nil {
 		t.Error("a kind of ours in another version than v1 is taken")
 	}
 }

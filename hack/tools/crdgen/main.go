@@ -23,8 +23,8 @@ import (
 // memberKinds are the kinds that live in members; all others live on the hub.
 var memberKinds = map[string]bool{"AppliedWork": true}
 
-// foreignKinds are the kinds of APIs that are not ours: they keep the version that they have.
-var foreignKinds = map[string]bool{"ClusterProfile": true}
+// asTheyAre are the groups whose kinds keep the one version that they have.
+var asTheyAre = map[string]bool{"multicluster.x-k8s.io": true, "policy.one.alibabacloud.com": true, "rollouts.kruise.io": true}
 
 // betaKinds are the kinds that the API has in v1beta1 alone.
 var betaKinds = map[string]bool{
@@ -89,12 +89,12 @@ func finish(content []byte) (side string, finished []byte, err error) {
 	spec := object(crd, "spec")
 	versions, _ := spec["versions"].([]any)
 	if len(versions) != 1 {
-		return "", nil, fmt.Errorf("it has %d versions; crdgen expects v1 alone", len(versions))
+		return "", nil, fmt.Errorf("it has %d versions; crdgen expects one", len(versions))
 	}
 	v1, _ := versions[0].(map[string]any)
 	kind, _ := object(spec, "names")["kind"].(string)
-	foreign := foreignKinds[kind]
-	if v1["name"] != "v1" && !foreign {
+	group, _ := spec["group"].(string)
+	if v1["name"] != "v1" && !asTheyAre[group] {
 		return "", nil, fmt.Errorf("its version is %v; crdgen expects v1", v1["name"])
 	}
 	if len(object(v1, "subresources")) == 0 {
@@ -103,7 +103,7 @@ func finish(content []byte) (side string, finished []byte, err error) {
 	tightenSelectors(object(v1, "schema", "openAPIV3Schema"))
 	tightenValues(object(v1, "schema", "openAPIV3Schema"))
 	switch {
-	case foreign:
+	case asTheyAre[group]:
 		spec["versions"] = []any{v1}
 	case betaKinds[kind]:
 		v1["name"] = "v1beta1"

@@ -2,32 +2,126 @@ package division
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
-	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
-	"github.com/fleetwright/fleetwright/internal/schedule"
+	"github.com/fleetwright/fleetwright/internal/schedule/division"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/ptr"
 )
 
-// divide decides which clusters have the object and how many replicas each, and writes the bindings that follow.
+// divide decides which clusters have the object and how many replicas each, says so, and writes the bindings that follow. What
+// was decided is in the status before anything follows from it, so that a hub that stops in between goes on with the same.
 func (c *Controller) divide(ctx context.Context, p *pass) error {
-	var members clusterv1.MemberClusterList
-	if err := c.Client.List(ctx, &members, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list the MemberClusters: %w", err)
+	if ptr.Deref(ptr.Deref(p.spec().Suspension, policyv1alpha1.Suspension{}).Scheduling, false) {
+		p.set(c.Clock.Now(), policyv1alpha1.ConditionScheduled, metav1.ConditionFalse, policyv1alpha1.ReasonSchedulingSuspended,
+			"The policy holds decisions back: nothing is changed in the members until spec.suspension.scheduling is taken off it")
+		return nil
+	}
+	f, err := c.observe(ctx, p)
+	if err != nil {
+		return err
+	}
+	result := division.Divide(p.request(f))
+	decided := slices.Clone(p.status.Clusters)
+	p.decide(c.Clock.Now(), &result)
+	if !equality.Semantic.DeepEqual(decided, p.status.Clusters) {
+		if err := c.report(ctx, p); err != nil {
+			return err
+		}
 	}
 	shares := map[string]share{}
-	p.status.Clusters = nil
-	for i := range members.Items {
-		cluster := schedule.Observe(&members.Items[i])
-		if a := p.spec().Placement.ClusterAffinity; a != nil && len(a.ClusterNames) > 0 && !slices.Contains(a.ClusterNames, cluster.Name) {
+	for _, d := range result.Decisions {
+		if !d.Selected || f.known[d.Cluster] == nil {
 			continue
 		}
-		shares[cluster.Name] = share{cluster: &cluster, replicas: p.replicas, reason: "draft"}
-		p.status.Clusters = append(p.status.Clusters, policyv1alpha1.ClusterShare{Name: cluster.Name, Replicas: p.replicas})
+		s := share{cluster: f.known[d.Cluster], reason: d.Reason}
+		if p.replicas != nil {
+			s.replicas = ptr.To(d.Replicas)
+		}
+		shares[d.Cluster] = s
 	}
-	p.set(c.Clock.Now(), policyv1alpha1.ConditionScheduled, metav1.ConditionTrue, policyv1alpha1.ReasonScheduled, "decided")
 	return c.bind(ctx, p, shares)
+}
+
+// request asks for a division.
+func (p *pass) request(f *fleet) division.Request {
+	r := division.Request{
+		UID: p.object.GetUID(), Kind: p.object.GroupVersionKind(), Policy: asked(&p.spec().Placement), Replicas: p.replicas,
+		Clusters: f.clusters, Current: map[string]int32{}, Decided: p.status.DecidedFor, Affinity: p.status.AffinityName, Rebalance: p.rebalances(),
+	}
+	for _, s := range p.status.Clusters {
+		r.Current[s.Name] = ptr.Deref(s.Replicas, 0)
+	}
+	return r
+}
+
+// rebalances tells whether a rebalancing is asked for that has not been made.
+func (p *pass) rebalances() bool {
+	asked, last := p.spec().RebalanceTriggeredAt, p.status.LastRebalance
+	return asked != nil && (last == nil || last.TriggeredAt.Before(asked))
+}
+
+// decide puts into the status what was decided, or why nothing was.
+func (p *pass) decide(now time.Time, result *division.Result) {
+	if result.Problem != nil {
+		reason := policyv1alpha1.ReasonNoClusterFit
+		if shortage := (*division.Shortage)(nil); errors.As(result.Problem, &shortage) {
+			reason = policyv1alpha1.ReasonUnschedulable
+		}
+		p.set(now, policyv1alpha1.ConditionScheduled, metav1.ConditionFalse, reason, result.Problem.Error())
+		return
+	}
+	before := p.status.Clusters
+	p.status.Clusters = make([]policyv1alpha1.ClusterShare, 0, len(result.Shares))
+	for _, s := range result.Shares {
+		cluster := policyv1alpha1.ClusterShare{Name: s.Cluster}
+		if p.replicas != nil {
+			cluster.Replicas = ptr.To(s.Replicas)
+		}
+		p.status.Clusters = append(p.status.Clusters, cluster)
+	}
+	p.status.AffinityName = result.Affinity
+	message := fmt.Sprintf("The object goes to %d clusters", len(result.Shares))
+	if result.Frozen {
+		message += "; they are not decided anew until the release in progress is over"
+	} else {
+		p.status.DecidedFor = p.replicas
+	}
+	if len(result.Notes) > 0 {
+		message += "; " + strings.Join(result.Notes, "; ")
+	}
+	p.set(now, policyv1alpha1.ConditionScheduled, metav1.ConditionTrue, policyv1alpha1.ReasonScheduled, message)
+	if p.rebalances() && !result.Frozen {
+		changed := !equality.Semantic.DeepEqual(before, p.status.Clusters)
+		p.status.LastRebalance = &policyv1alpha1.Rebalance{TriggeredAt: *p.spec().RebalanceTriggeredAt, Changed: changed, Message: moved(before, p.status.Clusters)}
+	}
+}
+
+// moved says which shares a rebalancing has changed.
+func moved(before, after []policyv1alpha1.ClusterShare) string {
+	was := map[string]int32{}
+	for _, s := range before {
+		was[s.Name] = ptr.Deref(s.Replicas, 0)
+	}
+	var all []string
+	for _, s := range after {
+		if n, there := was[s.Name]; !there || n != ptr.Deref(s.Replicas, 0) {
+			all = append(all, fmt.Sprintf("%s from %d to %d", s.Name, n, ptr.Deref(s.Replicas, 0)))
+		}
+		delete(was, s.Name)
+	}
+	for name, n := range was {
+		all = append(all, fmt.Sprintf("%s from %d to none", name, n))
+	}
+	if len(all) == 0 {
+		return "every cluster has the share already that it would get"
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
