@@ -19,6 +19,7 @@ import (
 var rendered = []string{
 	placementv1.AnnotationResourceOverrideHash, placementv1.AnnotationClusterResourceOverrideHash, placementv1.AnnotationOverrideFailed,
 	placementv1.AnnotationEnvelopeRefused, placementv1.AnnotationHeldObjects, placementv1.AnnotationAppliedOverrides,
+	placementv1.AnnotationReplicas,
 }
 
 // overrideHashes say on a Work which overrides went into it.

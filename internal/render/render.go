@@ -63,6 +63,9 @@ func Works(t Target, r Revision) []*placementv1.Work {
 			placementv1.AnnotationContentHash:        contentHash(t, r, i),
 			placementv1.AnnotationWrittenGeneration:  generation(1), // as it is created
 		}
+		if t.Replicas != nil {
+			annotations[placementv1.AnnotationReplicas] = strconv.Itoa(int(*t.Replicas))
+		}
 		maps.Copy(annotations, overrideHashes(t.Overrides))
 		spec := placementv1.WorkSpec{ApplyStrategy: t.ApplyStrategy.DeepCopy(), ReportBackStrategy: t.ReportBackStrategy.DeepCopy()}
 		works = append(works, &placementv1.Work{Spec: spec, ObjectMeta: metav1.ObjectMeta{

@@ -76,6 +76,8 @@ const (
 	// LabelParentObject names, on a snapshot, a binding or a Work, the internal placement of the object that a policy claims
 	// and that they belong to. They have no LabelParentPlacement.
 	LabelParentObject = "fleetwright.io/parent-object"
+	// AnnotationReplicas is, on a Work of an object that a policy claims, the cluster's share of the object's replicas.
+	AnnotationReplicas = "fleetwright.io/replicas"
 	// AnnotationUpdateRun is, on a binding, the name of the update run that last moved it; for people.
 	AnnotationUpdateRun = "fleetwright.io/update-run"
 	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.

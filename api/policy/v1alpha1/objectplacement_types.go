@@ -107,6 +107,10 @@ type ObjectPlacementStatus struct {
 	// observedGeneration is the generation of the spec that the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// objectGeneration is the object's metadata.generation that was last divided and of which a revision was kept; absent for kinds
+	// that count none.
+	// +optional
+	ObjectGeneration int64 `json:"objectGeneration,omitempty"`
 	// conditions are Scheduled, Applied and Available.
 	// +optional
 	// +listType=map

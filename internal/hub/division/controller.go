@@ -55,6 +55,7 @@ type Controller struct {
 
 	tracker consistency.Tracker
 	made    consistency.Awaited[client.ObjectKey] // bindings that we made and that the cache has not shown yet
+	kept    kept
 	objects enqueue.Queue[ctrl.Request]
 }
 

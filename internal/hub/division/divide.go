@@ -27,6 +27,7 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
+	p.status.ObjectGeneration = p.object.GetGeneration()
 	result := division.Divide(p.request(f))
 	decided := slices.Clone(p.status.Clusters)
 	p.decide(c.Clock.Now(), &result)

@@ -3,12 +3,14 @@ package division
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/snapshot"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -55,8 +57,43 @@ func (c *Controller) keep(ctx context.Context, p *pass) error {
 		return p.refuse(c.Clock.Now(), "%s %s has %d KiB, more than the %d KiB that one object can have to be placed; make it smaller",
 			o.GetKind(), o.GetName(), size/1024, snapshot.MaxObject/1024)
 	}
-	if _, err := c.Snapshots.Keep(ctx, p.placement, []snapshot.Object{content}); err != nil {
+	objects := []snapshot.Object{content}
+	hash := snapshot.Hash(objects)
+	if c.kept.is(p.placement.GetUID(), hash) {
+		return nil
+	}
+	if _, err := c.Snapshots.Keep(ctx, p.placement, objects); err != nil {
 		return fmt.Errorf("keep a revision of %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
+	c.kept.set(p.placement.GetUID(), hash)
 	return nil
+}
+
+// kept remembers of what a revision was kept last, so that what changes on an object beside its content, its status above all, costs
+// no look at its revisions. Its zero value is ready for use.
+type kept struct {
+	mu     sync.Mutex
+	hashes map[types.UID]string // by the internal placement
+}
+
+func (k *kept) is(uid types.UID, hash string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.hashes[uid] == hash
+}
+
+func (k *kept) set(uid types.UID, hash string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.hashes == nil {
+		k.hashes = map[types.UID]string{}
+	}
+	k.hashes[uid] = hash
+}
+
+// forget drops what is known of an internal placement that is gone, or of which revisions were changed by others.
+func (k *kept) forget(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.hashes, uid)
 }

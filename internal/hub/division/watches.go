@@ -49,6 +49,9 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		For(c.Carriage.NewParent(), builder.WithPredicates(c.forgets())).
 		WatchesRawSource(source.Func(c.objects.Start)).
 		Watches(c.Carriage.NewBinding(), toParent(), builder.WithPredicates(c.seen())).
+		Watches(c.Carriage.NewResourceSnapshot(), c.damaged(), builder.WithPredicates(predicate.Funcs{
+			CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
+		})).
 		Watches(&clusterv1.MemberCluster{}, c.toAll(), builder.WithPredicates(whenFleetChanges())).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
@@ -101,8 +104,21 @@ func (c *Controller) toAll() handler.EventHandler {
 func (c *Controller) forgets() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		c.tracker.Forget(e.Object.GetUID())
+		c.kept.forget(e.Object.GetUID())
 		return true
 	}}
+}
+
+// damaged maps a revision that somebody deleted to the internal placement that it belongs to.
+func (c *Controller) damaged() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
+		name := o.GetLabels()[placementv1.LabelParentObject]
+		if name == "" {
+			return nil
+		}
+		c.kept.forget(types.UID(o.GetAnnotations()[placementv1.AnnotationPlacementUID]))
+		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	})
 }
 
 // seen takes note of what the cache has come to show, and lets everything pass.

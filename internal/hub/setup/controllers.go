@@ -11,6 +11,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/eviction"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
+	"github.com/fleetwright/fleetwright/internal/hub/objectstatus"
 	"github.com/fleetwright/fleetwright/internal/hub/override"
 	placementcontroller "github.com/fleetwright/fleetwright/internal/hub/placement"
 	"github.com/fleetwright/fleetwright/internal/hub/rolling"
@@ -92,6 +93,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 				Snapshots: &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
 			},
 			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}},
+			&objectstatus.Controller{Client: cached, APIReader: direct, Carriage: carriage},
 		)
 	}
 	for _, c := range all {

@@ -125,6 +125,9 @@ func withoutContent() map[client.Object]cache.ByObject {
 		case *placementv1.Work:
 			o.ManagedFields = nil
 			o.Spec.Workload.Manifests = nil
+			if o.Labels[placementv1.LabelParentObject] != "" { // what is summed up on the hub
+				return object, nil
+			}
 			for i := range o.Status.ManifestConditions {
 				o.Status.ManifestConditions[i].BackReportedStatus = nil
 			}

@@ -82,17 +82,19 @@ func TestDivideByStrategy(t *testing.T) {
 		request Request
 		want    map[string]int32
 	}{
-		"duplicated":                       {ask(Duplicated, 3, fleet(0, 9)), shares(3, 3)},
-		"duplicated, none wanted":          {ask(Duplicated, 0, fleet(0, 9)), shares(0, 0)},
-		"no replicas at all":               {ask(AvailableReplicas, 0, fleet(0, 9)).with(func(r *Request) { r.Replicas = nil }), shares(0, 0)},
-		"static":                           {static(9, 1, 2), shares(3, 6)},
-		"static, scaled up":                {static(12, 6, 12, 18).with(has(shares(1, 1, 1))), shares(2, 4, 6)},
-		"static, other weights":            {static(10, 5, 5).with(has(shares(10, 0))), shares(5, 5)},
-		"static, no rules":                 {static(9).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }), shares(3, 3, 3)},
-		"static, no rule for one":          {static(9, 1, 2).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }), shares(3, 6)},
-		"static, the rule of one is gone":  {static(9, 1, 2).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }).with(has(shares(3, 3, 3))), shares(3, 6, 0)},
-		"static, no rule for any":          {static(8).with(func(r *Request) { r.Clusters, r.Policy.Weights = fleet(0, 0), weights(0, 0, 7)[2:] }), shares(4, 4)},
-		"static, the greatest rule counts": {static(8, 1, 1).with(func(r *Request) { r.Policy.Weights = append(r.Policy.Weights, WeightRule{Matches: named("member2"), Weight: 3}) }), shares(2, 6)},
+		"duplicated":                      {ask(Duplicated, 3, fleet(0, 9)), shares(3, 3)},
+		"duplicated, none wanted":         {ask(Duplicated, 0, fleet(0, 9)), shares(0, 0)},
+		"no replicas at all":              {ask(AvailableReplicas, 0, fleet(0, 9)).with(func(r *Request) { r.Replicas = nil }), shares(0, 0)},
+		"static":                          {static(9, 1, 2), shares(3, 6)},
+		"static, scaled up":               {static(12, 6, 12, 18).with(has(shares(1, 1, 1))), shares(2, 4, 6)},
+		"static, other weights":           {static(10, 5, 5).with(has(shares(10, 0))), shares(5, 5)},
+		"static, no rules":                {static(9).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }), shares(3, 3, 3)},
+		"static, no rule for one":         {static(9, 1, 2).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }), shares(3, 6)},
+		"static, the rule of one is gone": {static(9, 1, 2).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }).with(has(shares(3, 3, 3))), shares(3, 6, 0)},
+		"static, no rule for any":         {static(8).with(func(r *Request) { r.Clusters, r.Policy.Weights = fleet(0, 0), weights(0, 0, 7)[2:] }), shares(4, 4)},
+		"static, the greatest rule counts": {static(8, 1, 1).with(func(r *Request) {
+			r.Policy.Weights = append(r.Policy.Weights, WeightRule{Matches: named("member2"), Weight: 3})
+		}), shares(2, 6)},
 		"static, none wanted":              {static(0, 1, 2).with(func(r *Request) { r.Clusters = fleet(0, 0, 0) }), shares(0, 0)},
 		"static, too small a weight":       {static(2, 7, 1), map[string]int32{"member1": 2}},
 		"first time":                       {ask(AvailableReplicas, 8, fleet(7, 7)), shares(4, 4)},
