@@ -26,12 +26,8 @@ const (
 	EventFinalizerRemoved = "PlacementCleanupFinalizerRemoved"
 )
 
-const (
-	// eventAction is what every event of a placement is about.
-	eventAction = "Place"
-	// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
-	longestNote = 1000
-)
+// eventAction is what every event of a placement is about.
+const eventAction = "Place"
 
 // milestones are the conditions whose coming true is an event, in their order.
 var milestones = []struct{ condition, reason string }{
@@ -93,5 +89,5 @@ func (c *Controller) tellFoundNothing(p placementv1.PlacementObject, before, aft
 }
 
 func (c *Controller) event(p placementv1.PlacementObject, eventType, reason, note string) {
-	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", model.Cut(note, longestNote))
+	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", model.Note(note))
 }

@@ -93,7 +93,7 @@ func (s *step) timeOut(stage *placementv1.StageUpdatingStatus, row *placementv1.
 	row.State, row.HeldSince, row.HeldSeconds = "", nil, 0
 	s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonClusterUpdatingFailed, "Failed: "+why)
 	s.note("%s has failed: %s", row.ClusterName, why)
-	s.tell(warning(placementv1.ReasonClusterUpdatingFailed, "Cluster "+row.ClusterName+" has failed: "+why))
+	s.tell(warning(placementv1.ReasonClusterUpdatingFailed, "Cluster "+row.ClusterName+" has failed: "+why).of(row.ClusterName))
 	s.unrecorded = true
 }
 

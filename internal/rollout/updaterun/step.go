@@ -28,7 +28,8 @@ type step struct {
 	bindings map[string]placementv1.BindingObject
 	result   Result
 	// skipped are the clusters that were given up in this pass, with the reason.
-	skipped []string
+	skipped      []string
+	firstSkipped string
 	// unrecorded tells that something was decided in this pass that lets other clusters be started, once it is recorded.
 	unrecorded bool
 	// late are the clusters that were started again in stages that are done.
@@ -164,8 +165,8 @@ func (s *step) done() Result {
 	s.result.Status = s.status
 	s.result.MayWait = mayWait(s.recorded, s.status)
 	s.result.Events = s.w.eventsOf(s.run, s.status)
-	if len(s.skipped) > 0 {
-		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)))
+	if len(s.skipped) > 0 { // one event, even if half of a fleet has left; the first cluster tells it from those of other passes
+		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)).of(s.firstSkipped))
 	}
 	s.result.Events = append(s.result.Events, s.told...)
 	return s.result
