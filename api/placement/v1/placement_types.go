@@ -123,10 +123,12 @@ type ResourceIdentifier struct {
 	Envelope *EnvelopeIdentifier `json:"envelope,omitempty"`
 }
 
-// FailedResourcePlacement is an object that could not be applied in a cluster, or is not available there.
+// FailedResourcePlacement is an object that could not be overridden for a cluster, could not be applied in it, or is not
+// available there.
 type FailedResourcePlacement struct {
 	ResourceIdentifier `json:",inline"`
-	// condition is the member's own account: Applied or Available, False.
+	// condition is the member's own account: Applied, Available or DiffReported, False; of an object that could not be
+	// overridden the hub's: Overridden, False.
 	Condition metav1.Condition `json:"condition"`
 }
 
@@ -201,7 +203,7 @@ type PerClusterPlacementStatus struct {
 	// +optional
 	// +listType=atomic
 	ApplicableResourceOverrides []NamespacedName `json:"applicableResourceOverrides,omitempty"`
-	// failedPlacements are objects that could not be applied or are not available; 100 at the most.
+	// failedPlacements are objects that could not be overridden or applied, or are not available; 100 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
