@@ -115,9 +115,9 @@ func (s *step) tooMany(config *placementv1.StageConfig, stage *placementv1.Stage
 		s.holdClocks(&s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i])
 	}
 	s.ended = true
-	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, messageStageAborted)
+	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, messageStageHalted)
 	s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, why)
-	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted+": "+why)
+	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageHalted+": "+why)
 	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, why)
 	s.note("ends failed: %s", why)
 }
