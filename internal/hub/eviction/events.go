@@ -20,9 +20,6 @@ func (c *Controller) tell(e *placementv1.ClusterResourcePlacementEviction, p pla
 	if o.Result != eviction.Executed {
 		eventType = corev1.EventTypeWarning
 	}
-	if o.Remedy != "" {
-		what += "; " + o.Remedy
-	}
 	where := " from cluster " + e.Spec.ClusterName + ": "
 	c.Recorder.Eventf(e, p, eventType, o.Condition.Reason, eventAction, "%s", placement.Note("Placement "+e.Spec.PlacementName+where+what))
 	if p != nil && o.Result != eviction.Invalid {

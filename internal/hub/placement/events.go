@@ -60,9 +60,13 @@ func (c *Controller) tell(p placementv1.PlacementObject, before, after *placemen
 		}
 		reason, note = milestone.reason, meta.FindStatusCondition(after.Conditions, kind).Message
 	}
-	if reason != "" {
-		c.event(p, corev1.EventTypeNormal, reason, note+", resource snapshot "+index)
+	if reason == "" {
+		return
 	}
+	if which := "resource snapshot " + index; !strings.HasSuffix(note, which) && !strings.Contains(note, which+" ") {
+		note += ", " + which
+	}
+	c.event(p, corev1.EventTypeNormal, reason, note)
 }
 
 // tellProblem warns of what keeps the hub from knowing what is selected.
