@@ -116,8 +116,5 @@ func objectName(id *placementv1.WorkResourceIdentifier) string {
 	if id.Kind == "" {
 		return fmt.Sprintf("object %d", id.Ordinal)
 	}
-	if id.Namespace == "" {
-		return id.Kind + " " + id.Name
-	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
+	return placement.ObjectName(id.Kind, id.Namespace, id.Name)
 }
