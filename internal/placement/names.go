@@ -32,6 +32,15 @@ func PolicySnapshotPlacement(name string) string {
 	return name[:dash]
 }
 
+// PolicyIndex is the index of a policy snapshot, as its label says; -1 for one without.
+func PolicyIndex(s placementv1.PolicySnapshotObject) int {
+	index, err := strconv.Atoi(s.GetLabels()[placementv1.LabelPolicyIndex])
+	if err != nil {
+		return -1
+	}
+	return index
+}
+
 // ResourceSnapshotName names the master object of the resource snapshot with an index.
 func ResourceSnapshotName(placement string, index int) string {
 	return fmt.Sprintf("%s-%d-snapshot", placement, index)

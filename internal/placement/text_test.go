@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"pgregory.net/rapid"
 )
 
@@ -22,4 +23,20 @@ func TestQuote(t *testing.T) {
 			t.Fatalf("%q does not begin %q", got, text)
 		}
 	})
+}
+
+func TestNamesForPeople(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		ObjectName("ConfigMap", "shop", "settings"): "ConfigMap shop/settings",
+		ObjectName("Namespace", "", "shop"):         "Namespace shop",
+		Owner(nil):                                  "",
+		Owner(map[string]string{placementv1.LabelParentNamespace: "shop"}):                                          "",
+		Owner(map[string]string{placementv1.LabelParentPlacement: "web"}):                                           `ClusterResourcePlacement "web"`,
+		Owner(map[string]string{placementv1.LabelParentPlacement: "web", placementv1.LabelParentNamespace: "shop"}): `ResourcePlacement "shop/web"`,
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }

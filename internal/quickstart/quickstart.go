@@ -214,7 +214,7 @@ func (f *Fleet) installHub(ctx context.Context, c client.Client, config *rest.Co
 }
 
 // join makes the MemberCluster, hands the agent what it needs and starts it under its own service account in the member.
-func (f *Fleet) join(ctx context.Context, hub client.Client, hubConfig *rest.Config, name string) error {
+func (f *Fleet) join(ctx context.Context, hub client.WithWatch, hubConfig *rest.Config, name string) error {
 	member, memberConfig, err := f.Client(name)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (f *Fleet) installAgent(ctx context.Context, member client.Client, config *
 // handOver writes what an agent needs for its first sign-in: the hub's CA certificate and a bootstrap token. The token is a
 // new one each time, since an agent that is started late, or whose MemberCluster was made again, has no use for the one
 // before; an agent that has its certificate does not look at it.
-func (f *Fleet) handOver(ctx context.Context, hub client.Client, hubConfig *rest.Config, name, files string) error {
+func (f *Fleet) handOver(ctx context.Context, hub client.WithWatch, hubConfig *rest.Config, name, files string) error {
 	namespace := placementv1.MemberNamespacePrefix + name
 	account := &corev1.ServiceAccount{}
 	account.Namespace, account.Name = namespace, clusterv1.BootstrapServiceAccount

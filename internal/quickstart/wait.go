@@ -2,11 +2,10 @@ package quickstart
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/fleetwright/fleetwright/internal/await"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -14,22 +13,13 @@ import (
 const patience = 3 * time.Minute
 
 // waitUntilFound waits until object exists, and reads it.
-func waitUntilFound(ctx context.Context, c client.Client, object client.Object) error {
+func waitUntilFound(ctx context.Context, c client.WithWatch, object client.Object) error {
 	return waitUntil(ctx, c, object, func() bool { return true })
 }
 
 // waitUntil waits until object exists and done says so of what was read into it.
-func waitUntil(ctx context.Context, c client.Client, object client.Object, done func() bool) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = c.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if last != nil {
-			return false, client.IgnoreNotFound(last)
-		}
-		return done(), nil
-	})
-	if err != nil && last != nil && !apierrors.IsNotFound(last) {
-		return fmt.Errorf("%w (last answer: %w)", err, last)
-	}
-	return err
+func waitUntil(ctx context.Context, c client.WithWatch, object client.Object, done func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it took more than "+patience.String()))
+	defer cancel()
+	return await.Object(ctx, c, object, func(exists bool) (bool, error) { return exists && done(), nil })
 }

@@ -143,10 +143,7 @@ func (e *envelope) open(w *placementv1.Work) []placementv1.ResourceContent {
 
 // String names the envelope for a person.
 func (e *envelope) String() string {
-	if e.Metadata.Namespace == "" {
-		return e.Kind + " " + e.Metadata.Name
-	}
-	return e.Kind + " " + e.Metadata.Namespace + "/" + e.Metadata.Name
+	return placement.ObjectName(e.Kind, e.Metadata.Namespace, e.Metadata.Name)
 }
 
 // ownOfCluster says of an entry that every cluster has of its own why it is refused, and what to do; empty for others.

@@ -103,7 +103,7 @@ type Previous func(placementv1.ResourceIdentifier) ([]byte, error)
 // it was, or stays out if it was not there; the others do not wait for it. failures says what could not be overridden, and held
 // are those of which it is not known what they were: whatever the cluster has of them stays.
 func Override(content []placementv1.ResourceContent, snapshots []placementv1.OverrideSnapshotObject, c override.Cluster, previous Previous) (
-	manifests []placementv1.ResourceContent, failures []error, held []placementv1.ResourceIdentifier, err error) {
+	manifests []placementv1.ResourceContent, failures []FailedOverride, held []placementv1.ResourceIdentifier, err error) {
 	manifests = make([]placementv1.ResourceContent, 0, len(content))
 	for i := range content {
 		id, err := Identify(content[i].Raw)
@@ -114,7 +114,7 @@ func Override(content []placementv1.ResourceContent, snapshots []placementv1.Ove
 		changed, left, err := override.Apply(snapshots, c, id, content[i].Raw)
 		var failure *override.Failure
 		if errors.As(err, &failure) {
-			failures = append(failures, err)
+			failures = append(failures, FailedOverride{Object: id, Message: failure.Error()})
 			if changed, err = previous(id); err != nil {
 				return nil, nil, nil, err
 			}
@@ -129,8 +129,20 @@ func Override(content []placementv1.ResourceContent, snapshots []placementv1.Ove
 	return manifests, failures, held, nil
 }
 
-// FailOverrides says on a Work which of its objects could not be overridden.
-func FailOverrides(w *placementv1.Work, failures []error, held []placementv1.ResourceIdentifier) {
+// FailedOverride is an object that could not be overridden.
+type FailedOverride struct {
+	// Object is the object, without an envelope: that is the Work's.
+	Object placementv1.ResourceIdentifier `json:"resourceIdentifier"`
+	// Message says which override failed for which object in which cluster, and why.
+	Message string `json:"message"`
+}
+
+// maxFailedOverrides is how many bytes a list of objects may have that could not be overridden.
+const maxFailedOverrides = 64 << 10
+
+// FailOverrides says on a Work which of its objects could not be overridden. Of a list that is too long what has no room is
+// left out; the first has.
+func FailOverrides(w *placementv1.Work, failures []FailedOverride, held []placementv1.ResourceIdentifier) {
 	if len(held) > 0 {
 		text, err := json.Marshal(held)
 		if err != nil || len(text) > maxHeld {
@@ -141,9 +153,31 @@ func FailOverrides(w *placementv1.Work, failures []error, held []placementv1.Res
 	if len(failures) == 0 {
 		return
 	}
-	texts := make([]string, 0, len(failures))
+	list, room := make([]string, 0, len(failures)), maxFailedOverrides-len("[]")
 	for _, f := range failures {
-		texts = append(texts, f.Error())
+		f.Message = placement.Quote(f.Message)
+		text, err := json.Marshal(f)
+		if err != nil {
+			panic("encode why an object could not be overridden: " + err.Error()) // strings, which can be encoded
+		}
+		if room -= len(text) + len(","); room < 0 {
+			break
+		}
+		list = append(list, string(text))
 	}
-	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationOverrideFailed, placement.Quote(strings.Join(texts, "; ")))
+	metav1.SetMetaDataAnnotation(&w.ObjectMeta, placementv1.AnnotationOverrideFailed, "["+strings.Join(list, ",")+"]")
+}
+
+// FailedOverridesOf reads back from a Work which of its objects could not be overridden. What somebody else wrote there counts as
+// a failure of an object that is not known.
+func FailedOverridesOf(w *placementv1.Work) []FailedOverride {
+	text := w.Annotations[placementv1.AnnotationOverrideFailed]
+	if text == "" {
+		return nil
+	}
+	var list []FailedOverride
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return []FailedOverride{{Message: placement.Quote(text)}}
+	}
+	return list
 }

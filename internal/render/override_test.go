@@ -2,15 +2,18 @@ package render
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/override"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
 )
 
 func raws(texts ...string) []placementv1.ResourceContent {
@@ -85,13 +88,13 @@ func TestOverridesCount(t *testing.T) {
 	target.Overrides.ClusterResourceOverrideSnapshots = []string{"o-0"}
 	target.Overrides.Labels = map[string]string{"a": "b"}
 	overridden := Works(target, r)[0]
-	FailOverrides(overridden, []error{errors.New("first"), errors.New("second")}, []placementv1.ResourceIdentifier{{Version: "v1", Kind: "ConfigMap", Name: "a"}})
+	FailOverrides(overridden, []FailedOverride{{Object: placementv1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "a"}, Message: "first"}, {Message: "second"}}, []placementv1.ResourceIdentifier{{Version: "v1", Kind: "ConfigMap", Name: "a"}})
 	target.Overrides.Labels = map[string]string{"a": "c"}
 	relabelled := Works(target, r)[0]
 	if Same(overridden, plain) || Same(plain, overridden) || Same(overridden, relabelled) {
 		t.Error("a Work with other overrides passes for the same")
 	}
-	if got := overridden.Annotations[placementv1.AnnotationOverrideFailed]; got != "first; second" {
+	if got := overridden.Annotations[placementv1.AnnotationOverrideFailed]; got != `[{"resourceIdentifier":{"version":"v1","kind":"ConfigMap","name":"a"},"message":"first"},{"resourceIdentifier":{"version":"","kind":"","name":""},"message":"second"}]` {
 		t.Errorf("annotation %q", got)
 	}
 	if got := overridden.Annotations[placementv1.AnnotationHeldObjects]; got != `[{"version":"v1","kind":"ConfigMap","name":"a"}]` {
@@ -101,6 +104,44 @@ func TestOverridesCount(t *testing.T) {
 	for _, key := range rendered {
 		if _, there := back.Annotations[key]; there {
 			t.Errorf("annotation %s stays when there are no overrides", key)
+		}
+	}
+}
+
+// However many objects cannot be overridden, the annotation stays within what an object has room for, and names the first.
+func TestFailedOverridesAreBounded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		failures := make([]FailedOverride, rapid.IntRange(0, 500).Draw(t, "objects"))
+		for i := range failures {
+			failures[i].Object.Name = fmt.Sprint("o", i)
+			failures[i].Message = strings.Repeat(rapid.SampledFrom([]string{"x", "é", "<", "😀"}).Draw(t, "letter"), rapid.IntRange(0, 2000).Draw(t, "length"))
+		}
+		w := &placementv1.Work{}
+		FailOverrides(w, failures, nil)
+		if n := len(w.Annotations[placementv1.AnnotationOverrideFailed]); n > maxFailedOverrides {
+			t.Fatalf("%d bytes", n)
+		}
+		got := FailedOverridesOf(w)
+		if len(failures) > 0 && len(got) == 0 || len(got) > len(failures) {
+			t.Fatalf("%d of %d objects", len(got), len(failures))
+		}
+		for i := range got {
+			if got[i].Object != failures[i].Object || got[i].Message != placement.Quote(failures[i].Message) {
+				t.Fatalf("object %d: %+v, want %+v", i, got[i], failures[i])
+			}
+		}
+	})
+}
+
+// TestFailedOverridesThatSomebodyWrote has an annotation that is none of the hub's.
+func TestFailedOverridesThatSomebodyWrote(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]FailedOverride{"": nil, "[]": {}, "broken": {{Message: "broken"}}, "{": {{Message: "{"}}} {
+		w := &placementv1.Work{}
+		w.Annotations = map[string]string{placementv1.AnnotationOverrideFailed: text}
+		if diff := cmp.Diff(want, FailedOverridesOf(w)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
 }

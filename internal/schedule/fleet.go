@@ -74,6 +74,15 @@ func (f Fleet) Cluster(name string) *Cluster {
 	return &f.clusters[i]
 }
 
+// ObserveAll reads members as Observe does.
+func ObserveAll(members []clusterv1.MemberCluster) []Cluster {
+	clusters := make([]Cluster, len(members))
+	for i := range members {
+		clusters[i] = Observe(&members[i])
+	}
+	return clusters
+}
+
 // Observe tells what scheduling needs to know of a MemberCluster.
 func Observe(m *clusterv1.MemberCluster) Cluster {
 	return Cluster{

@@ -314,6 +314,17 @@ func TestMessages(t *testing.T) {
 			policy: "placementType: PickN", number: 1, clusters: []Cluster{cluster("a", "!x")},
 			want: fmt.Sprintf(missing, 0, 1) + "; of the others, 1 with a taint that is not tolerated: tolerate the taints or take them off, or ask for fewer clusters",
 		},
+		"a spread over a label that clusters lack": {
+			policy: "placementType: PickN\ntopologySpreadConstraints: [{topologyKey: region}]", number: 2, clusters: []Cluster{cluster("a", "region=east"), cluster("b")},
+			want: fmt.Sprintf(missing, 1, 2) + "; of the others, 1 violating a doNotSchedule topology spread constraint: " +
+				`label the clusters that have no label "region", add clusters where the fewest are, allow more skew or use ScheduleAnyway, or ask for fewer clusters`,
+		},
+		"a spread over a label that all clusters have": {
+			policy: "placementType: PickN\ntopologySpreadConstraints: [{topologyKey: region}]", number: 4,
+			clusters: []Cluster{cluster("a", "region=east"), cluster("b", "region=west"), cluster("c", "region=west"), cluster("d", "region=west")},
+			want: fmt.Sprintf(missing, 3, 4) + "; of the others, 1 violating a doNotSchedule topology spread constraint: " +
+				"add clusters where the fewest are, allow more skew or use ScheduleAnyway, or ask for fewer clusters",
+		},
 		"PickFixed": {
 			policy: "placementType: PickFixed\nclusterNames: [a, b]", clusters: []Cluster{cluster("a")},
 			want: fmt.Sprintf(missing, 1, 2) + "; of the others, 1 not found in the fleet: join them or correct clusterNames, or ask for fewer clusters",

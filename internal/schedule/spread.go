@@ -22,6 +22,8 @@ type spread struct {
 	hard    bool
 	domains map[string]int // by value of the label, the position in counts
 	counts  []int
+	// unlabelled tells that a cluster which is fit has no such label.
+	unlabelled bool
 
 	least, second, most int // the smallest count, that of the next domain, and the greatest
 }
@@ -38,11 +40,12 @@ func newSpreads(policy *placementv1.PlacementPolicy, fit []*Cluster) spreads {
 			hard: from.WhenUnsatisfiable != placementv1.ScheduleAnyway, domains: map[string]int{},
 		}
 		for _, c := range fit {
-			if value, found := c.Labels[s.key]; found {
-				if _, known := s.domains[value]; !known {
-					s.domains[value] = len(s.counts)
-					s.counts = append(s.counts, 0)
-				}
+			value, found := c.Labels[s.key]
+			if !found {
+				s.unlabelled = true
+			} else if _, known := s.domains[value]; !known {
+				s.domains[value] = len(s.counts)
+				s.counts = append(s.counts, 0)
 			}
 		}
 		s.measure()
@@ -158,5 +161,12 @@ func (all spreads) Reason(c *Cluster) string {
 
 // Summary says that clusters break a constraint.
 func (all spreads) Summary() (what, remedy string) {
-	return "violating a doNotSchedule topology spread constraint", "add clusters where the fewest are, allow more skew or use ScheduleAnyway"
+	remedy = "add clusters where the fewest are, allow more skew or use ScheduleAnyway"
+	for _, s := range all {
+		if s.hard && s.unlabelled {
+			remedy = fmt.Sprintf("label the clusters that have no label %q, ", s.key) + remedy
+			break
+		}
+	}
+	return "violating a doNotSchedule topology spread constraint", remedy
 }

@@ -145,6 +145,9 @@ func TestOverrides(t *testing.T) {
 	if got := rowCondition(placement, "member3", "Overridden").Message; !strings.Contains(got, want) {
 		t.Errorf("message %q, want %q in it", got, want)
 	}
+	if failed := rowOf(placement, "member3").FailedPlacements; len(failed) != 1 || failed[0].Name != "test-cm" || !strings.Contains(failed[0].Condition.Message, want) {
+		t.Errorf("failedPlacements of member3: %+v", failed)
+	}
 	awaitValue(t, m[0], name, "test-cm", "z1")
 	awaitValue(t, m[1], name, "test-cm", "z2")
 	awaitValue(t, m[2], name, "other-cm", "value2")

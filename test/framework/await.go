@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"github.com/fleetwright/fleetwright/internal/await"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 const (
@@ -40,17 +38,11 @@ func AwaitGone[T client.Object](t testing.TB, c client.WithWatch, object T) {
 func AwaitE(ctx context.Context, c client.WithWatch, object client.Object, done func(exists bool) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	key := client.ObjectKeyFromObject(object)
 	var last error
 	for ctx.Err() == nil {
-		err := c.Get(ctx, key, object)
-		if client.IgnoreNotFound(err) == nil {
-			if done(err == nil) {
-				return nil
-			}
-			if err = nextChange(ctx, c, object, key, err == nil); err == nil {
-				continue
-			}
+		err := await.Object(ctx, c, object, func(exists bool) (bool, error) { return done(exists), nil })
+		if err == nil {
+			return nil
 		}
 		last = err
 		select {
@@ -59,34 +51,6 @@ func AwaitE(ctx context.Context, c client.WithWatch, object client.Object, done 
 		}
 	}
 	return fmt.Errorf("%w; last answer: %w", ctx.Err(), last)
-}
-
-// nextChange returns when object, which was just read, has changed, or when it is worth reading it again.
-func nextChange(ctx context.Context, c client.WithWatch, object client.Object, key client.ObjectKey, exists bool) error {
-	gvk, err := apiutil.GVKForObject(object, c.Scheme())
-	if err != nil {
-		return fmt.Errorf("find the kind of %T: %w", object, err)
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	version := "" // an object that is not there: a watch from now on starts with what exists by then
-	if exists {
-		version = object.GetResourceVersion()
-	}
-	w, err := c.Watch(ctx, list, &client.ListOptions{
-		Namespace:     key.Namespace,
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", key.Name),
-		Raw:           &metav1.ListOptions{ResourceVersion: version},
-	})
-	if err != nil {
-		return fmt.Errorf("watch %s %s: %w", gvk.Kind, key, err)
-	}
-	defer w.Stop()
-	select {
-	case <-ctx.Done():
-	case <-w.ResultChan():
-	}
-	return nil
 }
 
 // CleanupContext is a context for what a test does after its end, when its own context is cancelled.

@@ -58,7 +58,8 @@ type ResourceBindingStatus struct {
 	// observedResourceIndex is the index of the resource snapshot whose Works were last written for this cluster.
 	// +optional
 	ObservedResourceIndex string `json:"observedResourceIndex,omitempty"`
-	// failedPlacements are objects that could not be applied or are not available, those not applied first; 100 at the most.
+	// failedPlacements are objects that could not be overridden, could not be applied or are not available, in this order; 100 at
+	// the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic

@@ -17,6 +17,7 @@ type printed struct {
 	// object and status are its manifest and a merge patch of its status, in YAML.
 	object, status string
 	plural         string
+	beta           bool // the kind is in v1beta1 alone
 	want, wantWide string
 }
 
@@ -96,6 +97,14 @@ spec: {parentStageRollout: example-run, targetStage: canary}`,
 NAME                        UPDATE-RUN    STAGE    APPROVED   APPROVALACCEPTED   AGE
 example-run-before-canary   example-run   canary   True       True               AGE`,
 		},
+		"a disruption budget with a number": {
+			plural: "clusterresourceplacementdisruptionbudgets",
+			object: `{apiVersion: placement.kubernetes-fleet.io/v1beta1, kind: ClusterResourcePlacementDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 2}}`,
+			beta:   true,
+			want: `
+NAME   MIN-AVAILABLE   MAX-UNAVAILABLE   AGE
+web    2                                 AGE`,
+		},
 		"a strategy": {
 			plural: "clusterstagedupdatestrategies",
 			object: theSeedsStrategy + "metadata: {name: example-strategy}",
@@ -132,7 +141,11 @@ func comparePrinted(t *testing.T, server *rest.Config, tc printed) {
 			t.Fatalf("set the status: %v", err)
 		}
 	}
-	for _, version := range []string{"v1", "v1beta1"} {
+	versions := []string{"v1", "v1beta1"}
+	if tc.beta {
+		versions = versions[1:]
+	}
+	for _, version := range versions {
 		path := "/apis/" + group + "/" + version + "/" + tc.plural
 		if diff := cmp.Diff(tc.want, "\n"+apitest.Printed(t, server, path, false)); diff != "" {
 			t.Errorf("kubectl get, in %s (-want +got):\n%s", version, diff)

@@ -81,6 +81,9 @@ type PlacementDisruptionBudgetSpec struct {
 // ClusterResourcePlacementDisruptionBudget limits evictions from the ClusterResourcePlacement of its own name.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=crpdb,categories={fleet,fleet-placement}
+// +kubebuilder:printcolumn:name="Min-Available",type=string,JSONPath=`.spec.minAvailable`
+// +kubebuilder:printcolumn:name="Max-Unavailable",type=string,JSONPath=`.spec.maxUnavailable`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterResourcePlacementDisruptionBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

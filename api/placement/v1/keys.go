@@ -124,8 +124,8 @@ const (
 	AnnotationEnvelopes = "fleetwright.io/envelopes"
 	// AnnotationEnvelopeRefused is, on a Work, why entries of its envelope are not in it.
 	AnnotationEnvelopeRefused = "fleetwright.io/envelope-refused"
-	// AnnotationOverrideFailed is, on a Work, why some of its objects could not be overridden. They are in it as they were
-	// before, or not at all.
+	// AnnotationOverrideFailed is, on a Work, which of its objects could not be overridden and why, as JSON: a list of objects
+	// with resourceIdentifier and message, as many as have room. They are in it as they were before, or not at all.
 	AnnotationOverrideFailed = "fleetwright.io/override-failed"
 	// AnnotationAppliedOverrides is, on the first Work of a binding that has overrides, which, as JSON: a binding that somebody
 	// deleted is made again with them.

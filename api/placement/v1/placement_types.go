@@ -12,7 +12,7 @@ const (
 
 // PlacementSpec says what is placed, where, and how changes reach the clusters.
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.policy) || has(self.policy)",message="policy cannot be removed once set"
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.strategy.type == 'External' && self.strategy.type != 'External')",message="cannot change rollout strategy type from 'External' to other types"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.strategy.type == 'External' && self.strategy.type != 'External')",message="cannot change rollout strategy type from 'External' to other types; go on with update runs, or delete the placement, with deleteStrategy.propagationPolicy Abandon if its objects are to stay, and create it anew"
 // +kubebuilder:validation:XValidation:rule="!(has(self.strategy.reportBackStrategy) && has(self.strategy.reportBackStrategy.destination) && self.strategy.reportBackStrategy.destination == 'OriginalResource') || (has(self.policy) && ((self.policy.placementType == 'PickFixed' && (!has(self.policy.clusterNames) || size(self.policy.clusterNames) <= 1)) || (self.policy.placementType == 'PickN' && has(self.policy.numberOfClusters) && self.policy.numberOfClusters <= 1)))",message="destination OriginalResource needs a placement that chooses one cluster at the most, PickFixed with one name or PickN with numberOfClusters 1; use destination WorkAPI for more"
 type PlacementSpec struct {
 	// resourceSelectors name the objects to place; 1 to 100. An object may be selected once only.
@@ -123,10 +123,12 @@ type ResourceIdentifier struct {
 	Envelope *EnvelopeIdentifier `json:"envelope,omitempty"`
 }
 
-// FailedResourcePlacement is an object that could not be applied in a cluster, or is not available there.
+// FailedResourcePlacement is an object that could not be overridden for a cluster, could not be applied in it, or is not
+// available there.
 type FailedResourcePlacement struct {
 	ResourceIdentifier `json:",inline"`
-	// condition is the member's own account: Applied or Available, False.
+	// condition is the member's own account: Applied, Available or DiffReported, False; of an object that could not be
+	// overridden the hub's: Overridden, False.
 	Condition metav1.Condition `json:"condition"`
 }
 
@@ -201,7 +203,7 @@ type PerClusterPlacementStatus struct {
 	// +optional
 	// +listType=atomic
 	ApplicableResourceOverrides []NamespacedName `json:"applicableResourceOverrides,omitempty"`
-	// failedPlacements are objects that could not be applied or are not available; 100 at the most.
+	// failedPlacements are objects that could not be overridden or applied, or are not available; 100 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic

@@ -31,9 +31,11 @@ var layers = []layer{
 	{name: "hub", folders: []string{"internal/hub"}, imports: []string{"api", "pure"}},
 	{name: "agent", folders: []string{"internal/agent"}, imports: []string{"api", "pure"}},
 	{name: "gateway", folders: []string{"internal/gateway"}, imports: []string{"api", "pure"}},
-	{name: "cli", folders: []string{"internal/cli"}, imports: []string{"api", "pure"}},
+	// What waits for objects is for those who type or script: controllers are told by their watches.
+	{name: "await", folders: []string{"internal/await"}},
+	{name: "cli", folders: []string{"internal/cli"}, imports: []string{"api", "pure", "await"}},
 	// The quickstart starts the programs as processes; it needs nothing that is in them.
-	{name: "quickstart", folders: []string{"internal/quickstart"}, imports: []string{"api", "pure"}},
+	{name: "quickstart", folders: []string{"internal/quickstart"}, imports: []string{"api", "pure", "await"}},
 	{name: "programs", folders: []string{"cmd"}, everything: true},
 	{name: "tests and tools", folders: []string{"test", "hack", "config"}, everything: true},
 }

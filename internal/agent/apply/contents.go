@@ -32,7 +32,7 @@ var (
 	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
 
-// strangers are what would go with a namespace or a definition without having been placed.
+// strangers are what would go with a namespace or a definition and must not: nobody placed it, or somebody else did.
 type strangers struct {
 	names        string
 	since, first time.Time
@@ -85,9 +85,9 @@ func (p *pass) wait(key objectKey, names []string) hold {
 		s.names, s.since = text, now
 	}
 	if now.Sub(s.since) < p.settling && now.Sub(s.first) < atMost {
-		return hold{wait: "waits for " + text + " to go, which was not placed"}
+		return hold{wait: "waits until this has gone: " + text}
 	}
-	return hold{forGood: "with it would go what was not placed: " + text}
+	return hold{forGood: "with it would go: " + text}
 }
 
 // content is an object that would go with another one.
@@ -186,7 +186,7 @@ func (a *Applier) contentResources(ctx context.Context) ([]schema.GroupVersionRe
 	return resources, nil
 }
 
-// outsiders names those objects that must not go along.
+// outsiders names those objects that must not go along, and says of each why.
 func (p *pass) outsiders(ctx context.Context, found []content) ([]string, error) {
 	// What nobody in the list owns may be owned by something elsewhere, or by something that is gone.
 	known := map[types.UID]bool{}
@@ -209,26 +209,26 @@ func (p *pass) outsiders(ctx context.Context, found []content) ([]string, error)
 	return outsiders(found, p.claims(exists), exists), nil
 }
 
-// claims returns what tells, of an object that an AppliedWork owns, whether it stays: a Work wants it, or the AppliedWork is
-// one whose Work the hub has forgotten. When the cluster leaves, it is that of another hub, or of a former name, which stays.
-func (p *pass) claims(exists map[types.UID]bool) func(owner metav1.OwnerReference, o *content) bool {
-	return func(owner metav1.OwnerReference, o *content) bool {
+// claims returns what tells, of an object that an AppliedWork owns, who has it, if it stays: a Work wants it, or the AppliedWork
+// is one whose Work the hub has forgotten. When the cluster leaves, it is that of another hub, or of a former name, which stays.
+func (p *pass) claims(exists map[types.UID]bool) func(owner metav1.OwnerReference, o *content) string {
+	return func(owner metav1.OwnerReference, o *content) string {
 		if owner.Name == p.self.name && p.self.deleting {
-			return false
+			return ""
 		}
-		if p.leaving != nil {
-			return exists[owner.UID] && !p.leaving.Has(owner.Name)
-		}
-		w := p.works[owner.Name]
-		if w == nil {
-			return exists[owner.UID]
+		w, forgotten := p.works[owner.Name], "placed by what is not known to this hub, AppliedWork "+owner.Name
+		switch {
+		case p.leaving != nil && exists[owner.UID] && !p.leaving.Has(owner.Name), p.leaving == nil && w == nil && exists[owner.UID]:
+			return forgotten
+		case p.leaving != nil || w == nil:
+			return ""
 		}
 		for key := range w.objects {
 			if key.namespace == o.Namespace && key.name == o.Name && key.Group == o.Group && w.wants(key) {
-				return true
+				return "placed by " + w.placement
 			}
 		}
-		return false
+		return ""
 	}
 }
 
@@ -260,37 +260,41 @@ func (p *pass) ownerExists(ctx context.Context, owner metav1.OwnerReference, nam
 
 // outsiders are the objects that must not go along: those that a Work which stays has, and those that nothing of ours owns.
 // One whose owners are all gone is about to be collected; one whose owner is in the list is what its owner is. claims
-// tells of objects that an AppliedWork owns, exists of owners that are not in the list.
-func outsiders(found []content, claims func(metav1.OwnerReference, *content) bool, exists map[types.UID]bool) []string {
+// tells of objects that an AppliedWork owns who has them, exists of owners that are not in the list.
+func outsiders(found []content, claims func(metav1.OwnerReference, *content) string, exists map[types.UID]bool) []string {
 	byUID := map[types.UID]*content{}
 	serves := map[string]bool{} // names of Services
 	for i := range found {
 		byUID[found[i].UID] = &found[i]
 		serves[found[i].Name] = serves[found[i].Name] || found[i].GroupResource == schema.GroupResource{Resource: "services"}
 	}
-	var outside func(o *content, depth int) bool
-	outside = func(o *content, depth int) bool {
+	const stranger = "not placed"
+	var outside func(o *content, depth int) string // why it stays; empty for one that goes
+	outside = func(o *content, depth int) string {
 		if o.DeletionTimestamp != nil {
-			return false
+			return ""
 		}
 		owned := false
 		for _, owner := range o.OwnerReferences {
 			above := byUID[owner.UID]
 			switch {
 			case placement.IsAppliedWork(owner):
-				if claims(owner, o) {
-					return true
+				if who := claims(owner, o); who != "" {
+					return who
 				}
 			case above != nil && depth < 20:
-				if outside(above, depth+1) {
-					return true
+				if why := outside(above, depth+1); why != "" {
+					return why
 				}
 			case exists[owner.UID]:
-				return true
+				return stranger
 			}
 			owned = true
 		}
-		return !owned
+		if owned {
+			return ""
+		}
+		return stranger
 	}
 	var names []string
 	for i := range found {
@@ -298,8 +302,8 @@ func outsiders(found []content, claims func(metav1.OwnerReference, *content) boo
 		if inEveryNamespace(o) || (o.GroupResource == schema.GroupResource{Resource: "endpoints"} && serves[o.Name]) {
 			continue
 		}
-		if outside(o, 0) {
-			names = append(names, o.Resource+" "+o.Name)
+		if why := outside(o, 0); why != "" {
+			names = append(names, o.Resource+" "+o.Name+" ("+why+")")
 		}
 	}
 	slices.Sort(names)

@@ -185,17 +185,17 @@ func TestWait(t *testing.T) {
 		}
 	}
 	two, one := []string{"things a", "things b"}, []string{"things b"}
-	step(0, two, hold{wait: "waits for things a, things b to go, which was not placed"})
-	step(15*time.Second, one, hold{wait: "waits for things b to go, which was not placed"})
-	step(30*time.Second, one, hold{wait: "waits for things b to go, which was not placed"}) // it has been alone for 15 s
+	step(0, two, hold{wait: "waits until this has gone: things a, things b"})
+	step(15*time.Second, one, hold{wait: "waits until this has gone: things b"})
+	step(30*time.Second, one, hold{wait: "waits until this has gone: things b"}) // it has been alone for 15 s
 	step(40*time.Second, nil, hold{})
-	step(41*time.Second, one, hold{forGood: "with it would go what was not placed: things b"})
+	step(41*time.Second, one, hold{forGood: "with it would go: things b"})
 	p.memory = newMemory()
 	for i := range 25 { // others come and go all the time
 		names := []string{strings.Repeat("x", i+1)}
-		step(time.Duration(i)*12*time.Second, names, hold{wait: "waits for " + names[0] + " to go, which was not placed"})
+		step(time.Duration(i)*12*time.Second, names, hold{wait: "waits until this has gone: " + names[0]})
 	}
-	step(5*time.Minute, two, hold{forGood: "with it would go what was not placed: things a, things b"})
+	step(5*time.Minute, two, hold{forGood: "with it would go: things a, things b"})
 }
 
 func TestUnknownFields(t *testing.T) {

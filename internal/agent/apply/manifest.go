@@ -22,10 +22,7 @@ type objectKey struct {
 }
 
 func (k objectKey) String() string {
-	if k.namespace == "" {
-		return k.Kind + " " + k.name
-	}
-	return k.Kind + " " + k.namespace + "/" + k.name
+	return placement.ObjectName(k.Kind, k.namespace, k.name)
 }
 
 // manifest is one object of a Work, and in the end what has become of it.

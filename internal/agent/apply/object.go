@@ -148,10 +148,10 @@ func (p *pass) repaired(m *manifest, state *appliedState, paths []string) {
 		text = fmt.Sprintf("%s was deleted in the member and has been made again", m.key)
 	}
 	if state.repairs <= patience {
-		p.event(corev1.EventTypeNormal, "DriftRepaired", "Repair", text)
+		p.event(m.key, m.id.Version, corev1.EventTypeNormal, "DriftRepaired", "Repair", text)
 	}
 	if state.repairs == patience {
-		p.event(corev1.EventTypeWarning, "DriftContested", "Repair", m.key.String()+": "+state.say(now))
+		p.event(m.key, m.id.Version, corev1.EventTypeWarning, "DriftContested", "Repair", m.key.String()+": "+state.say(now))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/drift"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -102,10 +103,13 @@ func backoff(failures int) time.Duration {
 	return wait
 }
 
-// event tells whoever looks at the Work what was done in the member. It names places and never values.
-func (p *pass) event(kind, reason, action, text string) {
+// event tells whoever looks at the Work what was done with an object in the member. It names places and never values. The
+// object is named apart from the text, since events that differ in that alone are taken for the same one once more.
+func (p *pass) event(about objectKey, version, kind, reason, action, text string) {
 	if p.Recorder != nil && p.self != nil && p.active {
-		p.Recorder.Eventf(p.work, nil, kind, reason, action, "%s", text)
+		object := &corev1.ObjectReference{Namespace: about.namespace, Name: about.name}
+		object.SetGroupVersionKind(about.WithVersion(version))
+		p.Recorder.Eventf(p.work, object, kind, reason, action, "%s", text)
 	}
 }
 

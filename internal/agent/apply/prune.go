@@ -280,7 +280,7 @@ func (p *pass) release(ctx context.Context, client dynamic.ResourceInterface, li
 	}
 	text := key.String() + " stays: " + why
 	p.memory.released = append(p.memory.released, text)
-	p.event(corev1.EventTypeWarning, "ResourceReleased", "Release", text)
+	p.event(key, live.GroupVersionKind().Version, corev1.EventTypeWarning, "ResourceReleased", "Release", text)
 	return nil
 }
 

@@ -90,10 +90,16 @@ func TestOutsiders(t *testing.T) {
 		object("configmaps", "kube-root-ca.crt"), object("serviceaccounts", "default"), token,
 		object("configmaps", "default"), object("secrets", "kube-root-ca.crt"),
 		object("services", "web", applied("ours")), object("endpoints", "web"), object("endpoints", "lonely"),
-	}, func(owner metav1.OwnerReference, _ *content) bool { return owner.Name == "others" }, map[types.UID]bool{"node": true})
+	}, func(owner metav1.OwnerReference, _ *content) string {
+		if owner.Name == "others" {
+			return "placed by others"
+		}
+		return ""
+	}, map[types.UID]bool{"node": true})
 	want := []string{
-		"configmaps default", "endpoints lonely", "secrets kube-root-ca.crt", "things its-child", "things namesake", "things of-a-node",
-		"things of-another-placement", "things shared", "things stranger", "things strangers-child",
+		"configmaps default (not placed)", "endpoints lonely (not placed)", "secrets kube-root-ca.crt (not placed)", "things its-child (placed by others)",
+		"things namesake (not placed)", "things of-a-node (not placed)", "things of-another-placement (placed by others)", "things shared (not placed)",
+		"things stranger (not placed)", "things strangers-child (not placed)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,11 +1,13 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -95,15 +97,6 @@ func listingOf(work *placementv1.Work) *listing {
 	return l
 }
 
-// placementOf names the placement that a Work comes from, for a person.
-func placementOf(work *placementv1.Work) string {
-	name := work.Labels[placementv1.LabelParentPlacement]
-	if namespace := work.Labels[placementv1.LabelParentNamespace]; namespace != "" {
-		return fmt.Sprintf("ResourcePlacement %q", namespace+"/"+name)
-	}
-	return fmt.Sprintf("ClusterResourcePlacement %q", name)
-}
-
 func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 	// A Work that was made without a count stands for itself.
 	parts, err := strconv.Atoi(work.Annotations[placementv1.AnnotationWorkCount])
@@ -112,7 +105,7 @@ func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 	}
 	deleting, confirmed := !work.DeletionTimestamp.IsZero(), work.Annotations[placementv1.AnnotationRemovalConfirmed]
 	return &view{
-		name: work.Name, placement: placementOf(work),
+		name: work.Name, placement: cmp.Or(placement.Owner(work.Labels), "a Work of no placement"),
 		binding: work.Labels[placementv1.LabelParentBinding], index: work.Labels[placementv1.LabelParentSnapshotIndex], parts: parts,
 		deleting: deleting, removal: confirmed == "true" || confirmed == placementv1.RemovalAbandons,
 		abandons:    deleting && confirmed == placementv1.RemovalAbandons,

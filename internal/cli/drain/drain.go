@@ -10,6 +10,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/await"
 	"github.com/fleetwright/fleetwright/internal/cli/options"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,7 +72,7 @@ func drain(ctx context.Context, o *options.Options, member string) error {
 		return err
 	}
 	for _, e := range evictions {
-		condition, err := await(ctx, hub, e)
+		condition, err := awaitAnswer(ctx, hub, e)
 		if err != nil {
 			return err
 		}
@@ -147,45 +148,16 @@ func answer(e *placementv1.ClusterResourcePlacementEviction) *metav1.Condition {
 	return meta.FindStatusCondition(e.Status.Conditions, placementv1.ConditionExecuted)
 }
 
-// await waits until the hub has dealt with an eviction.
-func await(ctx context.Context, hub client.WithWatch, e *placementv1.ClusterResourcePlacementEviction) (*metav1.Condition, error) {
-	for {
-		condition, err := awaitOnce(ctx, hub, e)
-		switch {
-		case condition != nil:
-			return condition, nil
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("the hub has not dealt with ClusterResourcePlacementEviction %q: %w; is it running?", e.Name, ctx.Err())
-		case err != nil:
-			return nil, err
+// awaitAnswer waits until the hub has dealt with an eviction.
+func awaitAnswer(ctx context.Context, hub client.WithWatch, e *placementv1.ClusterResourcePlacementEviction) (*metav1.Condition, error) {
+	err := await.Object(ctx, hub, e, func(exists bool) (bool, error) {
+		if !exists {
+			return false, errors.New("somebody deleted ClusterResourcePlacementEviction " + e.Name + " before the hub had dealt with it")
 		}
+		return answer(e) != nil, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("the hub has not dealt with ClusterResourcePlacementEviction %q: %w; is it running?", e.Name, ctx.Err())
 	}
-}
-
-// awaitOnce returns when an eviction is dealt with, or when a watch has ended.
-func awaitOnce(ctx context.Context, hub client.WithWatch, e *placementv1.ClusterResourcePlacementEviction) (*metav1.Condition, error) {
-	list := &placementv1.ClusterResourcePlacementEvictionList{}
-	named := client.MatchingFields{"metadata.name": e.Name}
-	if err := hub.List(ctx, list, named); err != nil {
-		return nil, fmt.Errorf("read ClusterResourcePlacementEviction %q: %w", e.Name, err)
-	}
-	if len(list.Items) == 0 {
-		return nil, errors.New("somebody deleted ClusterResourcePlacementEviction " + e.Name + " before the hub had dealt with it")
-	}
-	if c := answer(&list.Items[0]); c != nil {
-		return c, nil
-	}
-	w, err := hub.Watch(ctx, list, named, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
-	if err != nil {
-		return nil, fmt.Errorf("watch ClusterResourcePlacementEviction %q: %w", e.Name, err)
-	}
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		if changed, ok := event.Object.(*placementv1.ClusterResourcePlacementEviction); ok {
-			if c := answer(changed); c != nil {
-				return c, nil
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // the watch has ended, which is no error
+	return answer(e), err
 }

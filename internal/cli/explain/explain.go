@@ -111,11 +111,7 @@ func explain(ctx context.Context, o *options.Options, hub client.Client, kinds *
 	if err := hub.List(ctx, &members); err != nil {
 		return fmt.Errorf("list the members of the fleet: %w", options.Explain(err))
 	}
-	clusters := make([]schedule.Cluster, len(members.Items))
-	for i := range members.Items {
-		clusters[i] = schedule.Observe(&members.Items[i])
-	}
-	fleet := schedule.NewFleet(clusters)
+	fleet := schedule.NewFleet(schedule.ObserveAll(members.Items))
 	policy := p.PlacementSpec().Policy
 	request := schedule.Request{Policy: policy, Namespace: p.GetNamespace()}
 	if policy.Type() == placementv1.PickNPlacementType {

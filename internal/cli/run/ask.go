@@ -111,7 +111,7 @@ func ask(ctx context.Context, o *options.Options, v verb, name, cluster, reason 
 		fmt.Fprintf(o.Out, "%s/%s cluster %s: to %s is on record, and heeded when the run starts\n", resource(s.kinds.UpdateRun), name, cluster, v.name)
 		return nil
 	}
-	if err := await(ctx, hub, run, func() bool { return len(run.UpdateRunStatus().ClusterActions) > entry }); err != nil {
+	if err := awaitRun(ctx, hub, run, func() bool { return len(run.UpdateRunStatus().ClusterActions) > entry }); err != nil {
 		return err
 	}
 	answer := run.UpdateRunStatus().ClusterActions[entry]

@@ -58,7 +58,7 @@ func cancel(ctx context.Context, o *options.Options, name, reason string) error 
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, hub, run, func() bool { return engine.Finished(run.UpdateRunStatus()) }); err != nil {
+	if err := awaitRun(ctx, hub, run, func() bool { return engine.Finished(run.UpdateRunStatus()) }); err != nil {
 		return err
 	}
 	if run.UpdateRunStatus().Cancelled == nil {

@@ -15,7 +15,17 @@ const (
 	firstRetry = 5 * time.Millisecond
 	// LongestRetry is the longest that an object waits after a failure.
 	LongestRetry = 15 * time.Second
+	// Stale is when to look again at an object after a write showed that what was decided on, a cache as a rule, is behind.
+	Stale = 50 * time.Millisecond
 )
+
+// Soonest is the shorter of two delays, where 0 is none.
+func Soonest(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
 
 // Options are those of every controller of the hub: how many objects it looks at at once, and when it tries again.
 func Options(workers int) controller.Options { return TypedOptions[ctrl.Request](workers) }

@@ -60,3 +60,12 @@ func TestEveryControllerTakesTheOptions(t *testing.T) {
 		t.Errorf("found %d controllers of the hub, want all", controllers)
 	}
 }
+
+func TestSoonest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range [][3]time.Duration{{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {5, 3, 3}, {3, 5, 3}} {
+		if got := Soonest(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("Soonest(%d, %d) is %d, want %d", tc[0], tc[1], got, tc[2])
+		}
+	}
+}

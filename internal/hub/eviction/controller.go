@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
@@ -28,8 +27,6 @@ import (
 const (
 	// workers is how many evictions are carried out at once: one after the other, so that each sees what the last one took.
 	workers = 1
-	// staleRetry is when to look again after a write showed that something has changed meanwhile.
-	staleRetry = 50 * time.Millisecond
 )
 
 // Controller carries evictions from placements of the cluster scope out.
@@ -71,7 +68,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err = c.step(ctx, e)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: something has changed meanwhile", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{}, err
 }

@@ -7,12 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const (
-	// eventAction is what every event of an eviction is about.
-	eventAction = "Evict"
-	// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
-	longestNote = 1000
-)
+// eventAction is what every event of an eviction is about.
+const eventAction = "Evict"
 
 // tell records what has become of an eviction, once the status that says so is stored: on the eviction and, where there was
 // something to evict, on the placement, since evictions are often deleted when they are dealt with.
@@ -24,12 +20,9 @@ func (c *Controller) tell(e *placementv1.ClusterResourcePlacementEviction, p pla
 	if o.Result != eviction.Executed {
 		eventType = corev1.EventTypeWarning
 	}
-	if o.Remedy != "" {
-		what += "; " + o.Remedy
-	}
 	where := " from cluster " + e.Spec.ClusterName + ": "
-	c.Recorder.Eventf(e, p, eventType, o.Condition.Reason, eventAction, "%s", placement.Cut("Placement "+e.Spec.PlacementName+where+what, longestNote))
+	c.Recorder.Eventf(e, p, eventType, o.Condition.Reason, eventAction, "%s", placement.Note("Placement "+e.Spec.PlacementName+where+what))
 	if p != nil && o.Result != eviction.Invalid {
-		c.Recorder.Eventf(p, e, eventType, o.Condition.Reason, eventAction, "%s", placement.Cut("Eviction "+e.Name+where+what, longestNote))
+		c.Recorder.Eventf(p, e, eventType, o.Condition.Reason, eventAction, "%s", placement.Note("Eviction "+e.Name+where+what))
 	}
 }

@@ -3,6 +3,7 @@ package eviction
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,7 +110,7 @@ func TestBudgetHolds(t *testing.T) {
 	}
 	executed := 0
 	for _, e := range evictions {
-		switch got := f.outcome(e); got {
+		switch got, _, _ := strings.Cut(f.outcome(e), "; "); got {
 		case "True/ClusterResourcePlacementEvictionExecuted: Eviction is allowed by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 3, totalPlacements: 3":
 			executed++
 		case "False/ClusterResourcePlacementEvictionNotExecuted: Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 2, totalPlacements: 3":
@@ -170,7 +171,7 @@ func TestSharesWithTheRollingUpdate(t *testing.T) {
 	e := f.evict("a")
 	f.Change(b, `{"spec":{"resourceSnapshotName":"`+f.Name+`-1-snapshot"}}`)
 	unlock()
-	if got := f.outcome(e); got != "False/ClusterResourcePlacementEvictionNotExecuted: Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 2" {
+	if got := f.outcome(e); got != "False/ClusterResourcePlacementEvictionNotExecuted: Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 2; ClusterResourcePlacementDisruptionBudget "+f.Name+" has minAvailable 1: evict again when more clusters are available, or change it" {
 		t.Errorf("while another cluster is being updated, the eviction says %q", got)
 	}
 	f.Change(budget, `{"spec":{"minAvailable":0}}`)
@@ -186,14 +187,14 @@ func TestSharesWithTheRollingUpdate(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	f := newFixture(t)
 	f.placed("a")
-	if got := f.outcome(f.evict("b")); got != "False/ClusterResourcePlacementEvictionInvalid: Failed to find scheduler decision for placement in cluster targeted by eviction" {
+	if got := f.outcome(f.evict("b")); got != "False/ClusterResourcePlacementEvictionInvalid: Failed to find scheduler decision for placement in cluster targeted by eviction; ClusterResourcePlacement \""+f.Name+"\" has nothing in cluster \"b\": its status has the clusters where it has; make another eviction with the right clusterName" {
 		t.Errorf("on a cluster without it, the eviction says %q", got)
 	}
 	e := &placementv1.ClusterResourcePlacementEviction{ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-none"}}
 	e.Spec = placementv1.PlacementEvictionSpec{PlacementName: f.Name + "-none", ClusterName: "a"}
 	f.Make(e)
 	t.Cleanup(func() { f.Erase(e) })
-	if got := f.outcome(e); got != "False/ClusterResourcePlacementEvictionInvalid: Failed to find ClusterResourcePlacement targeted by eviction" {
+	if got := f.outcome(e); got != "False/ClusterResourcePlacementEvictionInvalid: Failed to find ClusterResourcePlacement targeted by eviction; there is no ClusterResourcePlacement \""+f.Name+"-none\": make another eviction with the right placementName" {
 		t.Errorf("of no placement, the eviction says %q", got)
 	}
 }
@@ -261,7 +262,8 @@ func TestTells(t *testing.T) {
 	}
 	want(f.evict("a"), "Warning", placementv1.ReasonEvictionNotExecuted, "Eviction is blocked by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 1; "+
 		"ClusterResourcePlacementDisruptionBudget "+f.Name+" has minAvailable 1: evict again when more clusters are available, or change it", true)
-	want(f.evict("b"), "Warning", placementv1.ReasonEvictionInvalid, "Failed to find scheduler decision for placement in cluster targeted by eviction", false)
+	want(f.evict("b"), "Warning", placementv1.ReasonEvictionInvalid, "Failed to find scheduler decision for placement in cluster targeted by eviction; ClusterResourcePlacement \""+f.Name+
+		"\" has nothing in cluster \"b\": its status has the clusters where it has; make another eviction with the right clusterName", false)
 	f.Change(budget, `{"spec":{"minAvailable":0}}`)
 	want(f.evict("a"), "Normal", placementv1.ReasonEvictionExecuted, "Eviction is allowed by specified ClusterResourcePlacementDisruptionBudget, availablePlacements: 1, totalPlacements: 1", true)
 	if n := len(f.recorder.Events); n > 0 {

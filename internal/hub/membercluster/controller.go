@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -105,7 +106,7 @@ func (c *Controller) reconcile(ctx context.Context, cluster *clusterv1.MemberClu
 	if prepareErr != nil && !errors.Is(prepareErr, errGoing) {
 		// The status says it. As an error it would take the place of the time at which to judge the agent's silence again.
 		ctrl.LoggerFrom(ctx).Error(prepareErr, "what an agent needs is not ready; trying again", "cluster", cluster.Name)
-		again = soonest(again, prepareRetry)
+		again = enqueue.Soonest(again, prepareRetry)
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
 }
@@ -198,7 +199,7 @@ func (c *Controller) observe(ctx context.Context, o *observed) (time.Duration, e
 	if o.verdict, err = c.judge(ctx, cluster, o.now); err != nil {
 		return 0, err
 	}
-	return soonest(again, o.verdict.again), nil
+	return enqueue.Soonest(again, o.verdict.again), nil
 }
 
 // judge tells what to think of the agent's silence, and asks the API server before it speaks.
@@ -235,14 +236,6 @@ func heartbeatPeriod(cluster *clusterv1.MemberCluster) time.Duration {
 		return time.Minute
 	}
 	return time.Duration(cluster.Spec.HeartbeatPeriodSeconds) * time.Second
-}
-
-// soonest returns the shorter of two waits; 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
 }
 
 // writeStatus writes the status if it differs, and tells of what changed in it.

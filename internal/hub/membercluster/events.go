@@ -24,13 +24,10 @@ const (
 	EventForceLeft = "MemberClusterForceLeft"
 )
 
-// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
-const longestNote = 1000
-
 // event records an event on the cluster; without a reason there is none.
 func (c *Controller) event(cluster *clusterv1.MemberCluster, eventType, reason, note string, args ...any) {
 	if reason == "" || c.Recorder == nil {
 		return
 	}
-	c.Recorder.Eventf(cluster, nil, eventType, reason, "Reconcile", "%s", placement.Cut(fmt.Sprintf(note, args...), longestNote))
+	c.Recorder.Eventf(cluster, nil, eventType, reason, "Reconcile", "%s", placement.Note(fmt.Sprintf(note, args...)))
 }

@@ -9,6 +9,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,7 +37,7 @@ func (c *Controller) leave(ctx context.Context, cluster *clusterv1.MemberCluster
 	remaining := c.remainingPatience(cluster, o.now)
 	if waits(cluster, imc) && remaining > 0 {
 		o.unready = c.whatIsWaitedFor(cluster, o)
-		return ctrl.Result{RequeueAfter: soonest(again, remaining)}, c.writeStatus(ctx, cluster, status(o))
+		return ctrl.Result{RequeueAfter: enqueue.Soonest(again, remaining)}, c.writeStatus(ctx, cluster, status(o))
 	}
 	forced := waits(cluster, imc)
 	o.unready = "the cluster has left; what the hub holds for it is being removed"
@@ -262,13 +263,8 @@ func (c *Controller) releaseWorks(ctx context.Context, namespace string) error {
 func whatStays(works []metav1.PartialObjectMetadata) string {
 	var placements []string
 	for i := range works {
-		name, of := works[i].Labels[placementv1.LabelParentPlacement], works[i].Labels[placementv1.LabelParentNamespace]
-		switch {
-		case name == "":
-		case of == "":
-			placements = append(placements, "ClusterResourcePlacement "+name)
-		default:
-			placements = append(placements, "ResourcePlacement "+of+"/"+name)
+		if owner := placement.Owner(works[i].Labels); owner != "" {
+			placements = append(placements, owner)
 		}
 	}
 	if len(placements) == 0 {

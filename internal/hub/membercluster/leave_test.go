@@ -25,7 +25,7 @@ func TestWhatStays(t *testing.T) {
 	}{
 		"nothing":                {nil, "nothing that a placement has placed"},
 		"somebody else's":        {[]metav1.PartialObjectMetadata{work("", "")}, "nothing that a placement has placed"},
-		"parts of one, and more": {[]metav1.PartialObjectMetadata{work("shop", "web"), work("", "b"), work("", "b")}, "ClusterResourcePlacement b, ResourcePlacement shop/web"},
+		"parts of one, and more": {[]metav1.PartialObjectMetadata{work("shop", "web"), work("", "b"), work("", "b")}, `ClusterResourcePlacement "b", ResourcePlacement "shop/web"`},
 	} {
 		if got := whatStays(tc.works); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)

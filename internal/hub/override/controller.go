@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,8 +25,6 @@ import (
 const (
 	// kept is how many snapshots of an override are kept; those in use are kept beyond it.
 	kept = 10
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
 )
 
 // Controller keeps the snapshots of the overrides of one kind.
@@ -46,7 +44,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := c.reconcile(ctx, request.NamespacedName)
 	if apierrors.IsConflict(err) || errors.Is(err, errStale) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{}, err
 }

@@ -30,8 +30,6 @@ import (
 const (
 	// workers is how many placements are looked at at once.
 	workers = 10
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
 )
 
 // Snapshots keeps the resource snapshots of the controller's scope. A snapshots.Store does.
@@ -107,7 +105,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after, err := c.reconcile(ctx, request.NamespacedName)
 	if isStale(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{RequeueAfter: after}, err
 }
@@ -137,9 +135,9 @@ func (c *Controller) reconcile(ctx context.Context, key model.Key) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	after = soonest(after, c.evaluate(ctx, key, p, m))
+	after = enqueue.Soonest(after, c.evaluate(ctx, key, p, m))
 	afterStatus, err := c.report(ctx, key, p, policy, m)
-	return soonest(after, afterStatus), err
+	return enqueue.Soonest(after, afterStatus), err
 }
 
 // hold sees to it that the placement stays until all that belongs to it is gone.
@@ -161,12 +159,4 @@ var errBehind = errors.New("the cache is behind our own writes")
 // isStale tells whether a decision was made on a cache that is behind.
 func isStale(err error) bool {
 	return apierrors.IsConflict(err) || errors.Is(err, errBehind)
-}
-
-// soonest is the shorter of two delays, where 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
 }

@@ -26,12 +26,8 @@ const (
 	EventFinalizerRemoved = "PlacementCleanupFinalizerRemoved"
 )
 
-const (
-	// eventAction is what every event of a placement is about.
-	eventAction = "Place"
-	// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
-	longestNote = 1000
-)
+// eventAction is what every event of a placement is about.
+const eventAction = "Place"
 
 // milestones are the conditions whose coming true is an event, in their order.
 var milestones = []struct{ condition, reason string }{
@@ -64,9 +60,13 @@ func (c *Controller) tell(p placementv1.PlacementObject, before, after *placemen
 		}
 		reason, note = milestone.reason, meta.FindStatusCondition(after.Conditions, kind).Message
 	}
-	if reason != "" {
-		c.event(p, corev1.EventTypeNormal, reason, note+", resource snapshot "+index)
+	if reason == "" {
+		return
 	}
+	if which := "resource snapshot " + index; !strings.HasSuffix(note, which) && !strings.Contains(note, which+" ") {
+		note += ", " + which
+	}
+	c.event(p, corev1.EventTypeNormal, reason, note)
 }
 
 // tellProblem warns of what keeps the hub from knowing what is selected.
@@ -93,5 +93,5 @@ func (c *Controller) tellFoundNothing(p placementv1.PlacementObject, before, aft
 }
 
 func (c *Controller) event(p placementv1.PlacementObject, eventType, reason, note string) {
-	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", model.Cut(note, longestNote))
+	c.Recorder.Eventf(p, nil, eventType, reason, eventAction, "%s", model.Note(note))
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"strings"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -16,7 +17,11 @@ func TestMilestones(t *testing.T) {
 	status := func(index string, reached ...string) *placementv1.PlacementStatus {
 		s := &placementv1.PlacementStatus{ObservedResourceIndex: index}
 		for _, kind := range reached {
-			s.Conditions = append(s.Conditions, metav1.Condition{Type: placementv1.ClusterPlacementConditionPrefix + kind, Status: metav1.ConditionTrue, Message: kind + " everywhere"})
+			kind, message, told := strings.Cut(kind, ": ")
+			if !told {
+				message = kind + " everywhere"
+			}
+			s.Conditions = append(s.Conditions, metav1.Condition{Type: placementv1.ClusterPlacementConditionPrefix + kind, Status: metav1.ConditionTrue, Message: message})
 		}
 		return s
 	}
@@ -44,6 +49,18 @@ func TestMilestones(t *testing.T) {
 				"Normal PlacementApplied Applied everywhere, resource snapshot 1",
 				"Normal PlacementRolloutCompleted Available everywhere, resource snapshot 1",
 			},
+		},
+		"the condition names the snapshot": {
+			steps: []*placementv1.PlacementStatus{status("3", "RolloutStarted: all start rolling out resource snapshot 3")},
+			want:  []string{"Normal PlacementRolloutStarted all start rolling out resource snapshot 3"},
+		},
+		"the condition names the snapshot and goes on": {
+			steps: []*placementv1.PlacementStatus{status("3", "Available: but resource snapshot 3 is empty")},
+			want:  []string{"Normal PlacementRolloutCompleted but resource snapshot 3 is empty"},
+		},
+		"the condition names another snapshot": {
+			steps: []*placementv1.PlacementStatus{status("3", "Available: not resource snapshot 31")},
+			want:  []string{"Normal PlacementRolloutCompleted not resource snapshot 31, resource snapshot 3"},
 		},
 		"after the hub was started anew": {steps: []*placementv1.PlacementStatus{status("0", "RolloutStarted", "Overridden", "WorkSynchronized", "Applied", "Available")}},
 	}

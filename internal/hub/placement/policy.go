@@ -28,12 +28,14 @@ func (c *Controller) policySnapshot(ctx context.Context, key model.Key, p placem
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b placementv1.PolicySnapshotObject) int { return cmp.Compare(policyIndex(a), policyIndex(b)) })
+	slices.SortFunc(all, func(a, b placementv1.PolicySnapshotObject) int {
+		return cmp.Compare(model.PolicyIndex(a), model.PolicyIndex(b))
+	})
 	next := 0
 	var own []placementv1.PolicySnapshotObject
 	for _, s := range all {
-		next = max(next, policyIndex(s)+1)
-		if snapshots.BelongsTo(s, p) && policyIndex(s) >= 0 {
+		next = max(next, model.PolicyIndex(s)+1)
+		if snapshots.BelongsTo(s, p) && model.PolicyIndex(s) >= 0 {
 			own = append(own, s)
 		}
 	}
@@ -185,13 +187,4 @@ func (c *Controller) prunePolicies(ctx context.Context, key model.Key, p placeme
 		}
 	}
 	return nil
-}
-
-// policyIndex is the snapshot's index; -1 for one without.
-func policyIndex(s placementv1.PolicySnapshotObject) int {
-	index, err := strconv.Atoi(s.GetLabels()[placementv1.LabelPolicyIndex])
-	if err != nil {
-		return -1
-	}
-	return index
 }

@@ -93,7 +93,7 @@ func (c *Controller) share(ctx context.Context, p placementv1.PlacementObject, s
 		return 0, err
 	case err != nil:
 		synced.Status, synced.Reason = metav1.ConditionFalse, placementv1.ReasonStatusSyncFailed
-		synced.Message = model.Cut("Failed to create or update ClusterResourcePlacementStatus: "+err.Error(), longestNote)
+		synced.Message = model.Quote("Failed to create or update ClusterResourcePlacementStatus: " + err.Error())
 	default:
 		synced.Message = fmt.Sprintf("Successfully created or updated ClusterResourcePlacementStatus in namespace '%s'", namespace)
 	}

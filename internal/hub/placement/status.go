@@ -8,6 +8,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
@@ -51,19 +52,19 @@ func (c *Controller) report(ctx context.Context, key model.Key, p placementv1.Pl
 	if again, err := c.repair(ctx, key, p, groups, m); err != nil || again > 0 {
 		return again, err
 	}
-	retry := soonest(c.describe(ctx, p, &in), c.observeOverrides(ctx, p, &in, m))
+	retry := enqueue.Soonest(c.describe(ctx, p, &in), c.observeOverrides(ctx, p, &in, m))
 	status := rollup.Status(in)
 	m.foundNothing = rollup.FoundNothing(in)
 	if after := m.written.Add(progressPeriod).Sub(now); after > 0 && rollup.MayWait(c.Kinds.ConditionPrefix, p.PlacementStatus(), &status) &&
 		!equality.Semantic.DeepEqual(*p.PlacementStatus(), c.withSynced(p, status)) {
 		m.looked = now
-		return soonest(retry, after), nil
+		return enqueue.Soonest(retry, after), nil
 	}
 	again, err := c.share(ctx, p, &status)
 	if err != nil {
 		return 0, err
 	}
-	retry = soonest(retry, again)
+	retry = enqueue.Soonest(retry, again)
 	if err := c.write(ctx, key, p, status, m); err != nil {
 		return 0, err
 	}

@@ -32,8 +32,6 @@ const (
 	workers = 4
 	// writers is how many bindings of one placement are written at once.
 	writers = 16
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
 )
 
 // Controller moves the bindings of the placements of one scope.
@@ -88,7 +86,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if apierrors.IsConflict(err) || errors.Is(err, errGone) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{RequeueAfter: after}, err
 }

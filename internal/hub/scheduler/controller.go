@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -31,8 +30,6 @@ const (
 	workers = 4
 	// writers is how many bindings of one placement are written at once.
 	writers = 16
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
 )
 
 // Controller schedules the placements of one scope.
@@ -82,7 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err = c.schedule(ctx, owner, policy, p.PlacementSpec().IsExternal())
 	if isStale(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -192,7 +189,7 @@ func (c *Controller) latestPolicy(ctx context.Context, key placement.Key, uid ty
 		if s.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(uid) || !s.GetDeletionTimestamp().IsZero() {
 			continue
 		}
-		if latest == nil || policyIndex(s) > policyIndex(latest) {
+		if latest == nil || placement.PolicyIndex(s) > placement.PolicyIndex(latest) {
 			latest = s
 		}
 	}
@@ -204,11 +201,7 @@ func (c *Controller) fleet(ctx context.Context) (schedule.Fleet, error) {
 	if err := c.Client.List(ctx, &members, listing.Shared); err != nil {
 		return schedule.Fleet{}, fmt.Errorf("list member clusters: %w", err)
 	}
-	clusters := make([]schedule.Cluster, 0, len(members.Items))
-	for i := range members.Items {
-		clusters = append(clusters, schedule.Observe(&members.Items[i]))
-	}
-	return schedule.NewFleet(clusters), nil
+	return schedule.NewFleet(schedule.ObserveAll(members.Items)), nil
 }
 
 // behind tells whether the cache has yet to show something that we wrote.

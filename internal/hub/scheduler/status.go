@@ -107,12 +107,3 @@ func placementGeneration(policy placementv1.PolicySnapshotObject) int64 {
 	}
 	return generation
 }
-
-// policyIndex is the snapshot's index; -1 for one without.
-func policyIndex(policy placementv1.PolicySnapshotObject) int {
-	index, err := strconv.Atoi(policy.GetLabels()[placementv1.LabelPolicyIndex])
-	if err != nil {
-		return -1
-	}
-	return index
-}

@@ -83,7 +83,7 @@ func (s *Store) delete(ctx context.Context, o *metav1.PartialObjectMetadata) err
 // MarkAvailable notes on a revision that it is the last one that was available in every cluster. What is noted on others
 // stays and counts less, so that this takes one write, and none where it is noted already.
 func (s *Store) MarkAvailable(ctx context.Context, p placementv1.PlacementObject, index int) error {
-	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	defer s.locks.Lock(client.ObjectKeyFromObject(p))()
 	stock, err := s.stock(ctx, p)
 	if err != nil {
 		return err

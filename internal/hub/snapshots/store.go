@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/snapshot"
@@ -42,7 +42,7 @@ type Store struct {
 	// Selector finds out what a placement selects. Keep does without.
 	Selector Selector
 
-	locks keyLocks
+	locks consistency.Locks
 }
 
 // Ensure returns the index of the newest resource snapshot, which holds what the placement selects at the time of the
@@ -65,7 +65,7 @@ type Revision struct {
 // Revise is Ensure for those who also need to know what was selected. The selection is never nil.
 func (s *Store) Revise(ctx context.Context, p placementv1.PlacementObject) (Revision, *selection.Selection, error) {
 	// Selecting under the lock keeps an older selection from becoming a newer revision.
-	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	defer s.locks.Lock(client.ObjectKeyFromObject(p))()
 	selected, err := s.Selector.Select(ctx, p)
 	if err != nil {
 		return Revision{}, selected, err
@@ -76,7 +76,7 @@ func (s *Store) Revise(ctx context.Context, p placementv1.PlacementObject) (Revi
 
 // Keep returns the newest revision of a parent of which the caller knows what it is to hold; it is made if need be.
 func (s *Store) Keep(ctx context.Context, p placementv1.ParentObject, objects []snapshot.Object) (Revision, error) {
-	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	defer s.locks.Lock(client.ObjectKeyFromObject(p))()
 	return s.store(ctx, p, objects, func(*snapshot.Group) error { return nil })
 }
 
@@ -123,7 +123,7 @@ func (s *Store) store(ctx context.Context, p placementv1.ParentObject, objects [
 // RepairLatest sees to it that the newest complete revision, and no other, is labelled as the latest: a hub that stopped
 // between two writes may have left none.
 func (s *Store) RepairLatest(ctx context.Context, p placementv1.PlacementObject) error {
-	defer s.locks.lock(client.ObjectKeyFromObject(p))()
+	defer s.locks.Lock(client.ObjectKeyFromObject(p))()
 	stock, err := s.stock(ctx, p)
 	if err != nil {
 		return err
@@ -184,41 +184,6 @@ func (s *Store) snapshotKind() (schema.GroupVersionKind, error) {
 		return kind, fmt.Errorf("find the API version of %s: %w", s.Carriage.ResourceSnapshot, err)
 	}
 	return kind, nil
-}
-
-// keyLocks is a lock for each parent.
-type keyLocks struct {
-	mu   sync.Mutex
-	held map[placement.Key]*keyLock // only those that somebody holds or waits for
-}
-
-type keyLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock locks a parent and returns what unlocks it.
-func (l *keyLocks) lock(key placement.Key) (unlock func()) {
-	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[placement.Key]*keyLock{}
-	}
-	lock := l.held[key]
-	if lock == nil {
-		lock = &keyLock{}
-		l.held[key] = lock
-	}
-	lock.users++
-	l.mu.Unlock()
-	lock.Lock()
-	return func() {
-		lock.Unlock()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if lock.users--; lock.users == 0 {
-			delete(l.held, key)
-		}
-	}
 }
 
 // kindNames lists kinds for a person.

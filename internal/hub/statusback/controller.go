@@ -28,8 +28,6 @@ import (
 const (
 	// workers is how many Works are looked at at once.
 	workers = 4
-	// staleRetry is when to look again after an object was written by somebody else at the same moment.
-	staleRetry = 50 * time.Millisecond
 	// unsettledRetry is when to look again while two clusters have the placement's objects.
 	unsettledRetry = time.Second
 	// doubtful is how long after a change on the hub its objects are looked at: our own writes are changes, too.
@@ -172,7 +170,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if apierrors.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: an object has changed meanwhile", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{}, err
 }

@@ -146,10 +146,7 @@ func writerOf(live *unstructured.Unstructured) string {
 }
 
 func nameOf(id *placementv1.WorkResourceIdentifier) string {
-	if id.Namespace == "" {
-		return id.Kind + " " + id.Name
-	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
+	return placement.ObjectName(id.Kind, id.Namespace, id.Name)
 }
 
 // content is what the placement has of the objects of a Work, before overrides: what they said on the hub when that was taken.

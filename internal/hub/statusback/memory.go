@@ -18,8 +18,6 @@ const (
 	// reasonNotCopied is the reason of the event that says why a status is not copied.
 	reasonNotCopied = "StatusNotReportedBack"
 	actionCopy      = "ReportBack"
-	// longestNote is how long an event's note may be; the API refuses more than 1024 bytes.
-	longestNote = 1000
 )
 
 // memory is what is known of Works between passes. All of it can be lost: then objects are looked at once more, and what is refused
@@ -129,8 +127,9 @@ func (c *Controller) tell(from *origin, refused []string) bool {
 	c.memory.mu.Unlock()
 	for _, why := range refused {
 		if !slices.Contains(before, why) {
-			c.Recorder.Eventf(from.placement, nil, corev1.EventTypeWarning, reasonNotCopied, actionCopy, "%s",
-				placement.Cut("Not copied from cluster "+from.binding.BindingSpec().TargetCluster+": "+why, longestNote))
+			cluster := from.binding.BindingSpec().TargetCluster
+			c.Recorder.Eventf(from.placement, placement.RelatedCluster(cluster), corev1.EventTypeWarning, reasonNotCopied, actionCopy, "%s",
+				placement.Note("Not copied from cluster "+cluster+": "+why))
 		}
 	}
 	return len(refused) > 0

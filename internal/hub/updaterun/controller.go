@@ -32,8 +32,6 @@ const (
 	workers = 8
 	// writers is how many bindings of one placement are written at once.
 	writers = 16
-	// staleRetry is when to look again after a write showed that the cache is behind.
-	staleRetry = 50 * time.Millisecond
 	// unreadRetry is when to look again at what could not be read; nothing tells when it can be. Other errors of planning
 	// are often over sooner: failedRetry.
 	unreadRetry = 5 * time.Second
@@ -96,7 +94,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	case each(err, func(e error) bool { return errors.Is(e, errBehind) || isStale(e) }):
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	default:
 		return ctrl.Result{}, err
 	}
@@ -130,7 +128,7 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 	world.Unwritten = paces.unwritten(runs)
 	for _, run := range engine.Unplanned(runs) {
 		plan, again, err := c.plan(ctx, key, run, &paces[run.GetUID()].attempt)
-		after = soonest(after, again)
+		after = enqueue.Soonest(after, again)
 		switch {
 		case err != nil:
 			failures = append(failures, err) // the other runs do not wait for this one
@@ -140,7 +138,7 @@ func (c *Controller) reconcile(ctx context.Context, key placement.Key) (after ti
 	}
 	err = engine.InOrder(engine.Decide(world), func(result engine.Result) error {
 		wait, err := c.carryOut(ctx, result, paces[result.Run.GetUID()])
-		after = soonest(after, soonest(wait, result.RequeueAfter))
+		after = enqueue.Soonest(after, enqueue.Soonest(wait, result.RequeueAfter))
 		return err
 	})
 	return after, errors.Join(append(failures, err)...)
@@ -208,12 +206,4 @@ func each(err error, ofSort func(error) bool) bool {
 // isStale tells whether a write failed because the cache it was decided on is behind.
 func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errGone)
-}
-
-// soonest is the shorter of two delays, where 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
 }

@@ -8,6 +8,8 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
+	"github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -98,6 +100,33 @@ func TestFailedClusterWithinMaxFailures(t *testing.T) {
 	if got := message(r.Status.Conditions, placementv1.ConditionSucceeded); !strings.Contains(got, f.cluster("member1")) {
 		t.Errorf("the run does not name what failed: %q", got)
 	}
+}
+
+// TestEachFailedClusterIsTold has two clusters fail at the same time: there is an event of each.
+func TestEachFailedClusterIsTold(t *testing.T) {
+	f := failing(t, "told", 2)
+	f.hold("member1", "refuse")
+	f.hold("member2", "refuse")
+	f.start()
+	r := f.run("run", "", placementv1.UpdateRunStateRun)
+	framework.Await(t, f, f.binding("member1"), "has answered", func(b *placementv1.ClusterResourceBinding) bool {
+		return shown(b.Status.Conditions, placementv1.ConditionApplied) != ""
+	})
+	f.awaitDeadline("member2", "member3")
+	f.await(r, placementv1.ConditionSucceeded, "True/UpdateRunSucceeded")
+	want := []string{f.cluster("member1"), f.cluster("member2")}
+	gomega.NewWithT(t).Eventually(func() ([]string, error) {
+		var list eventsv1.EventList
+		err := f.List(t.Context(), &list)
+		var told []string
+		for _, e := range list.Items {
+			if e.Regarding.UID == r.UID && e.Reason == placementv1.ReasonClusterUpdatingFailed && e.Related != nil &&
+				strings.HasPrefix(e.Note, "Cluster "+e.Related.Name+" has failed: ") {
+				told = append(told, e.Related.Name)
+			}
+		}
+		return told, err
+	}, framework.Patience).Should(gomega.ConsistOf(want))
 }
 
 // TestRetryOnlyFailedClusters is entry 38 of the pain points: only what failed is done again, on the very same snapshot,

@@ -162,12 +162,3 @@ func TestStaleErrors(t *testing.T) {
 		})
 	}
 }
-
-func TestSoonest(t *testing.T) {
-	t.Parallel()
-	for _, tc := range [][3]time.Duration{{0, 0, 0}, {0, 5, 5}, {5, 0, 5}, {5, 3, 3}, {3, 5, 3}} {
-		if got := soonest(tc[0], tc[1]); got != tc[2] {
-			t.Errorf("soonest(%d, %d) is %d, want %d", tc[0], tc[1], got, tc[2])
-		}
-	}
-}

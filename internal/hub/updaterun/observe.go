@@ -80,11 +80,7 @@ func (c *Controller) clusters(ctx context.Context, r client.Reader) ([]schedule.
 	if err := r.List(ctx, &members, listing.Shared); err != nil {
 		return nil, fmt.Errorf("list member clusters: %w", err)
 	}
-	clusters := make([]schedule.Cluster, 0, len(members.Items))
-	for i := range members.Items {
-		clusters = append(clusters, schedule.Observe(&members.Items[i]))
-	}
-	return clusters, nil
+	return schedule.ObserveAll(members.Items), nil
 }
 
 // readRequests reads the approval requests of a run.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,7 +74,7 @@ type attempt struct {
 
 // next is the pause after an attempt that waits for an override: twice the last one, up to the longest.
 func (a *attempt) next() time.Duration {
-	return min(max(2*a.pause, staleRetry), unreadRetry)
+	return min(max(2*a.pause, enqueue.Stale), unreadRetry)
 }
 
 // wait returns for how long not to try again; 0 or less where it is due, or rests on something else now.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -86,7 +87,7 @@ func TestAttemptsForOverridesSlowDown(t *testing.T) {
 		a.pause = a.next()
 		waited += a.pause
 	}
-	if a.next() != unreadRetry || a.pause != unreadRetry || (&attempt{}).next() != staleRetry || waited < unreadRetry || waited > 4*unreadRetry {
+	if a.next() != unreadRetry || a.pause != unreadRetry || (&attempt{}).next() != enqueue.Stale || waited < unreadRetry || waited > 4*unreadRetry {
 		t.Errorf("after %s the pause is %s, and then %s", waited, a.pause, a.next())
 	}
 }

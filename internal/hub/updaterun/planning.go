@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
@@ -71,7 +72,7 @@ func (c *Controller) planLive(ctx context.Context, key placement.Key, run placem
 		}
 		plan = engine.MakePlan(in)
 	case engine.Pending: // what the cache has not seen yet brings no event if it has, by now
-		again = staleRetry
+		again = enqueue.Stale
 	case engine.Failed, engine.Planned:
 	}
 	return &plan, again, nil

@@ -6,6 +6,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/render"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -13,11 +14,22 @@ import (
 // maxFailed is how many objects a binding lists that failed.
 const maxFailed = 100
 
-// failedPlacements are the objects that the member could not apply, and after them those that are not available, in the
-// order of the Works. Only what was said of the Works as they are now counts.
-func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePlacement {
-	var unapplied, unavailable []placementv1.FailedResourcePlacement
+// failedPlacements are the objects that could not be overridden, then those that the member could not apply, and after them
+// those that are not available, in the order of the Works. Only what was said of the Works as they are now counts. overridden is
+// the binding's condition.
+func failedPlacements(works []*placementv1.Work, overridden *metav1.Condition) []placementv1.FailedResourcePlacement {
+	var unchanged, unapplied, unavailable []placementv1.FailedResourcePlacement
 	for _, work := range works {
+		for _, f := range render.FailedOverridesOf(work) {
+			id := f.Object
+			if id.Kind == "" {
+				continue // which one is not known; the condition's message has what is
+			}
+			id.Envelope = envelopeOf(work)
+			condition := *overridden
+			condition.Message = f.Message
+			unchanged = append(unchanged, placementv1.FailedResourcePlacement{ResourceIdentifier: id, Condition: condition})
+		}
 		if current(work, placementv1.ConditionApplied) == nil && current(work, placementv1.ConditionDiffReported) == nil {
 			continue
 		}
@@ -34,7 +46,7 @@ func failedPlacements(works []*placementv1.Work) []placementv1.FailedResourcePla
 			}
 		}
 	}
-	all := slices.Concat(unapplied, unavailable)
+	all := slices.Concat(unchanged, unapplied, unavailable)
 	return all[:min(len(all), maxFailed)]
 }
 
@@ -104,8 +116,5 @@ func objectName(id *placementv1.WorkResourceIdentifier) string {
 	if id.Kind == "" {
 		return fmt.Sprintf("object %d", id.Ordinal)
 	}
-	if id.Namespace == "" {
-		return id.Kind + " " + id.Name
-	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
+	return placement.ObjectName(id.Kind, id.Namespace, id.Name)
 }

@@ -121,8 +121,8 @@ func setOverridden(w conditionWriter, o observed) bool {
 	const failed = "Failed to apply the override rules on the resources: "
 	var problems []string
 	for _, work := range o.works {
-		if text := work.Annotations[placementv1.AnnotationOverrideFailed]; text != "" {
-			problems = append(problems, text)
+		for _, failed := range render.FailedOverridesOf(work) {
+			problems = append(problems, failed.Message)
 		}
 	}
 	status, reason := metav1.ConditionTrue, placementv1.ReasonOverriddenSucceeded

@@ -45,7 +45,7 @@ func statusOf(o observed) placementv1.ResourceBindingStatus {
 	w := conditionWriter{status: &status, generation: o.binding.GetGeneration(), now: metav1.NewTime(o.now)}
 	w.setFresh(placementv1.ConditionRolloutStarted, metav1.ConditionTrue, placementv1.ReasonRolloutStarted, rolloutMessage(o))
 	overridden := setOverridden(w, o)
-	status.FailedPlacements = failedPlacements(o.works)
+	status.FailedPlacements = failedPlacements(o.works, meta.FindStatusCondition(status.Conditions, placementv1.ConditionOverridden))
 	status.DriftedPlacements, status.DiffedPlacements = driftedPlacements(o.works), diffedPlacements(o.works)
 	if o.problem != nil {
 		reason := placementv1.ReasonWorkNotSynchronizedYet

@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/render"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,6 +44,36 @@ var (
 	unreadable = manifest("unreadable", cond("Applied", "True", placementv1.ReasonManifestApplied, "", 2),
 		cond("Available", "False", placementv1.ReasonManifestAvailabilityFailed, "cannot read it", 2))
 )
+
+// An object that could not be overridden is listed with the time since when the binding says so, before what the member says.
+func TestFailedOverridesAreListed(t *testing.T) {
+	t.Parallel()
+	w := said("w", []metav1.Condition{applied}, manifest("other", cond("Available", "False", "Why", "not ready", 2)))
+	w.Labels = map[string]string{placementv1.LabelEnvelopeName: "e", placementv1.LabelEnvelopeType: "ResourceEnvelope"}
+	object := placementv1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "a", Namespace: "n"}
+	render.FailOverrides(w, []render.FailedOverride{{Object: object, Message: "no such path"}}, nil)
+	broken := said("w-0", []metav1.Condition{applied})
+	broken.Annotations = map[string]string{placementv1.AnnotationOverrideFailed: "somebody's word"}
+	b := boundBinding()
+	now := time.Unix(1000, 0)
+	for range 2 {
+		b.Status = statusOf(observed{binding: b, cluster: &schedule.Cluster{Name: "c"}, index: "1", works: []*placementv1.Work{w, broken}, now: now})
+		now = now.Add(time.Hour)
+	}
+	if len(b.Status.FailedPlacements) != 2 || b.Status.FailedPlacements[1].Name != "other" {
+		t.Fatalf("failed placements: %+v", b.Status.FailedPlacements)
+	}
+	object.Envelope = &placementv1.EnvelopeIdentifier{Name: "e", Type: "ResourceEnvelope"}
+	want := placementv1.FailedResourcePlacement{ResourceIdentifier: object, Condition: metav1.Condition{
+		Type: "Overridden", Status: "False", Reason: placementv1.ReasonOverriddenFailed, Message: "no such path", ObservedGeneration: 5, LastTransitionTime: metav1.Unix(1000, 0)}}
+	if diff := cmp.Diff(want, b.Status.FailedPlacements[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c := meta.FindStatusCondition(b.Status.Conditions, placementv1.ConditionOverridden)
+	if c == nil || !strings.Contains(c.Message, "no such path; somebody's word;") {
+		t.Errorf("condition: %+v", c)
+	}
+}
 
 // However much a member says, a status quotes a little of it.
 func TestLongAnswers(t *testing.T) {
@@ -255,7 +286,7 @@ func TestFailedPlacementsAreBounded(t *testing.T) {
 			kind := rapid.SampledFrom([]string{"Applied", "Available"}).Draw(t, "kind")
 			w.Status.ManifestConditions = append(w.Status.ManifestConditions, manifest(strings.Repeat("n", i), cond(kind, "False", "Why", long, 2)))
 		}
-		all := failedPlacements([]*placementv1.Work{w})
+		all := failedPlacements([]*placementv1.Work{w}, nil)
 		if len(all) > maxFailed {
 			t.Fatalf("%d objects", len(all))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/render"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -253,7 +254,7 @@ func (c *Controller) relabel(ctx context.Context, wanted *placementv1.Work) (*pl
 		}
 		return nil, err
 	}
-	if includes(live.Labels, c.labelsToFind(wanted)) {
+	if labels.SelectorFromSet(c.labelsToFind(wanted)).Matches(labels.Set(live.Labels)) {
 		return nil, errStale
 	}
 	binding, labelled := live.Labels[placementv1.LabelParentBinding]
@@ -274,15 +275,6 @@ func (c *Controller) labelsToFind(w *placementv1.Work) map[string]string {
 		c.Carriage.Label:               w.Labels[c.Carriage.Label],
 		placementv1.LabelParentBinding: w.Labels[placementv1.LabelParentBinding],
 	}
-}
-
-func includes(all, some map[string]string) bool {
-	for k, v := range some {
-		if got, ok := all[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // rewrite makes an existing Work what is wanted. Where its generation comes out another one than was to be expected, that is

@@ -94,6 +94,9 @@ func (r *rollup) observe(b placementv1.BindingObject) *cluster {
 			condition = r.unknown(kind, b)
 		}
 		c.conditions = append(c.conditions, *condition)
+		if kind == placementv1.ConditionOverridden && condition.Status == metav1.ConditionFalse {
+			c.failed = status.FailedPlacements
+		}
 		if kind == placementv1.ConditionWorkSynchronized && condition.Status == metav1.ConditionTrue {
 			c.failed, c.drifted, c.diffed = status.FailedPlacements, status.DriftedPlacements, status.DiffedPlacements
 		}

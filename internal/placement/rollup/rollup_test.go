@@ -385,3 +385,15 @@ func TestRemoving(t *testing.T) {
 		t.Errorf("of one that abandons (-want +got):\n%s", diff)
 	}
 }
+
+// The row of a cluster has what could not be overridden there, though nothing that follows is told.
+func TestFailedOverridesInARow(t *testing.T) {
+	t.Parallel()
+	in := input(placementv1.RollingUpdateRolloutStrategyType)
+	in.Latest = &rollup.Revision{Index: 1}
+	in.Bindings = []placementv1.BindingObject{binding("a", "on1", "failed:no such path", "RolloutStarted=True/RolloutStarted", "Overridden=False/OverriddenFailed")}
+	status := rollup.Status(in)
+	if rows := status.PlacementStatuses; len(rows) != 1 || len(rows[0].FailedPlacements) != 1 || rows[0].FailedPlacements[0].Condition.Message != "no such path" {
+		t.Errorf("rows: %+v", rows)
+	}
+}

@@ -52,8 +52,6 @@ type Outcome struct {
 	Result Result
 	// Block is what keeps one that is Blocked from being executed.
 	Block Block
-	// Remedy says, of one that is Blocked, what to do about it; of one that a budget blocks it names the budget.
-	Remedy string
 }
 
 // Result is what has become of an eviction.
@@ -93,8 +91,8 @@ func Decide(in Input) Outcome {
 	valid := meta.IsStatusConditionTrue(in.Eviction.Status.Conditions, placementv1.ConditionValid)
 	there := on(in.Bindings, in.Eviction.Spec.ClusterName)
 	if !valid {
-		if message := invalid(in, there); message != "" {
-			o := said(placementv1.ConditionValid, metav1.ConditionFalse, placementv1.ReasonEvictionInvalid, message)
+		if message, remedy := invalid(in, there); message != "" {
+			o := said(placementv1.ConditionValid, metav1.ConditionFalse, placementv1.ReasonEvictionInvalid, message+"; "+remedy)
 			o.Result = Invalid
 			return o
 		}
@@ -116,27 +114,24 @@ func on(bindings []placementv1.BindingObject, cluster string) []placementv1.Bind
 	return there
 }
 
-func invalid(in Input, there []placementv1.BindingObject) string {
+// invalid tells why there is nothing to evict, and what to do about it; both are empty where there is.
+func invalid(in Input, there []placementv1.BindingObject) (message, remedy string) {
+	name, cluster := in.Eviction.Spec.PlacementName, in.Eviction.Spec.ClusterName
 	switch {
 	case in.Placement == nil:
-		return messageNoPlacement
+		return messageNoPlacement, fmt.Sprintf("there is no ClusterResourcePlacement %q: make another eviction with the right placementName", name)
 	case !in.Placement.GetDeletionTimestamp().IsZero():
-		return messageDeleting
-	case typeOf(in.Placement) == placementv1.PickFixedPlacementType:
-		return messagePickFixed
+		return messageDeleting, fmt.Sprintf("ClusterResourcePlacement %q is being deleted, and takes its objects from cluster %q without an eviction", name, cluster)
+	case in.Placement.PlacementSpec().Policy.Type() == placementv1.PickFixedPlacementType:
+		return messagePickFixed, fmt.Sprintf("take cluster %q out of the clusterNames of ClusterResourcePlacement %q instead", cluster, name)
 	case len(there) == 0:
-		return messageNoBinding
+		return messageNoBinding, fmt.Sprintf("ClusterResourcePlacement %q has nothing in cluster %q: its status has the clusters where it has; make another eviction with the right clusterName",
+			name, cluster)
 	case len(there) > 1:
-		return messageTwoBindings
+		return messageTwoBindings, fmt.Sprintf("`kubectl get clusterresourcebindings -l %s=%s` lists those of ClusterResourcePlacement %q; delete the one to cluster %q that is not the hub's, and evict again",
+			placementv1.LabelParentPlacement, name, name, cluster)
 	}
-	return ""
-}
-
-func typeOf(p placementv1.PlacementObject) placementv1.PlacementType {
-	if policy := p.PlacementSpec().Policy; policy != nil {
-		return policy.PlacementType
-	}
-	return placementv1.PickAllPlacementType
+	return "", ""
 }
 
 // execute decides on a valid eviction.
@@ -197,7 +192,7 @@ func allows(budget *placementv1.PlacementDisruptionBudgetSpec, p placementv1.Pla
 
 // wanted is how many clusters a placement is to have, where it says so.
 func wanted(p placementv1.PlacementObject) (number int, known bool) {
-	if p == nil || typeOf(p) != placementv1.PickNPlacementType {
+	if p == nil || p.PlacementSpec().Policy.Type() != placementv1.PickNPlacementType {
 		return 0, false
 	}
 	return int(ptr.Deref(p.PlacementSpec().Policy.NumberOfClusters, 0)), true
@@ -209,9 +204,10 @@ func executed(b placementv1.BindingObject, message string) Outcome {
 	return o
 }
 
+// blocked is an eviction that may not be executed, with what to do about it.
 func blocked(block Block, message, remedy string) Outcome {
-	o := said(placementv1.ConditionExecuted, metav1.ConditionFalse, placementv1.ReasonEvictionNotExecuted, message)
-	o.Result, o.Block, o.Remedy = Blocked, block, remedy
+	o := said(placementv1.ConditionExecuted, metav1.ConditionFalse, placementv1.ReasonEvictionNotExecuted, message+"; "+remedy)
+	o.Result, o.Block = Blocked, block
 	return o
 }
 

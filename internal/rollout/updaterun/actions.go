@@ -130,7 +130,7 @@ func (s *step) comply(action *placementv1.ClusterAction) (refused string) {
 		// All else of the row, such as the overrides that were frozen with the plan, stays as it was.
 		row.State, row.Conditions, row.HeldSince, row.HeldSeconds = "", nil, nil, 0
 		row.Retries++
-		s.tell(normal(placementv1.ReasonClusterUpdatingRetried, fmt.Sprintf("Cluster %s is started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))))
+		s.tell(normal(placementv1.ReasonClusterUpdatingRetried, fmt.Sprintf("Cluster %s is started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))).of(row.ClusterName))
 		s.note("%s is to be started again, asked for %s", row.ClusterName, by(action.RequestedBy, action.Reason))
 	}
 	return ""
@@ -144,7 +144,7 @@ func (s *step) answerAction(action *placementv1.ClusterAction, refused string) {
 	}
 	if refused != "" {
 		answer.Result, answer.Message = placementv1.ClusterActionRefused, refused
-		s.tell(warning(placementv1.ReasonClusterActionRefused, fmt.Sprintf("%s of cluster %s is refused: %s", action.Action, action.Cluster, refused)))
+		s.tell(warning(placementv1.ReasonClusterActionRefused, fmt.Sprintf("%s of cluster %s is refused: %s", action.Action, action.Cluster, refused)).of(action.Cluster))
 		s.note("refuse %s of %s: %s", action.Action, action.Cluster, refused)
 	}
 	s.status.ClusterActions = append(s.status.ClusterActions, answer)

@@ -273,6 +273,9 @@ func (s *step) giveUp(row *placementv1.ClusterUpdatingStatus, why string) {
 	row.State, row.HeldSince, row.HeldSeconds = "", nil, 0
 	s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionUnknown, placementv1.ReasonClusterUpdatingSkipped, "Skipped: "+why)
 	s.note("skip %s: %s", row.ClusterName, why)
+	if len(s.skipped) == 0 {
+		s.firstSkipped = row.ClusterName
+	}
 	s.skipped = append(s.skipped, row.ClusterName+" ("+why+")")
 }
 

@@ -93,7 +93,7 @@ func (s *step) timeOut(stage *placementv1.StageUpdatingStatus, row *placementv1.
 	row.State, row.HeldSince, row.HeldSeconds = "", nil, 0
 	s.set(&row.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonClusterUpdatingFailed, "Failed: "+why)
 	s.note("%s has failed: %s", row.ClusterName, why)
-	s.tell(warning(placementv1.ReasonClusterUpdatingFailed, "Cluster "+row.ClusterName+" has failed: "+why))
+	s.tell(warning(placementv1.ReasonClusterUpdatingFailed, "Cluster "+row.ClusterName+" has failed: "+why).of(row.ClusterName))
 	s.unrecorded = true
 }
 
@@ -115,9 +115,9 @@ func (s *step) tooMany(config *placementv1.StageConfig, stage *placementv1.Stage
 		s.holdClocks(&s.status.StagedUpdateStrategySnapshot.Stages[i], &s.status.StagesStatus[i])
 	}
 	s.ended = true
-	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, messageStageAborted)
+	s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, messageStageHalted)
 	s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonStageTooManyFailures, why)
-	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageAborted+": "+why)
+	s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, messageHalted+": "+why)
 	s.set(&s.status.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, placementv1.ReasonUpdateRunFailed, why)
 	s.note("ends failed: %s", why)
 }

@@ -2,6 +2,7 @@ package updaterun
 
 import (
 	"fmt"
+	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,7 +33,7 @@ func (w *World) eventsOf(run placementv1.UpdateRunObject, status *placementv1.Up
 		was, is := &before.StagesStatus[i], &status.StagesStatus[i]
 		events = append(events, w.approvals(was, is)...)
 		newly := !isTrue(was.Conditions, placementv1.ConditionSucceeded) && isTrue(is.Conditions, placementv1.ConditionSucceeded)
-		add(normal(placementv1.ReasonStageUpdatingSucceeded, "Stage "+is.StageName+" is done"), newly && ended == nil)
+		add(normal(placementv1.ReasonStageUpdatingSucceeded, "Stage "+is.StageName+" is done").in(partOf(is)), newly && ended == nil)
 	}
 	switch {
 	case ended == nil:
@@ -62,16 +63,17 @@ func startedMessage(status *placementv1.UpdateRunStatus) string {
 // approvals tells of requests that were approved.
 func (w *World) approvals(was, is *placementv1.StageUpdatingStatus) []Event {
 	var events []Event
-	compare := func(was, is []placementv1.StageTaskStatus) {
+	part := partOf(is)
+	compare := func(side string, was, is []placementv1.StageTaskStatus) {
 		for i := range min(len(was), len(is)) {
 			if !isTrue(was[i].Conditions, placementv1.ConditionApprovalRequestApproved) && isTrue(is[i].Conditions, placementv1.ConditionApprovalRequestApproved) {
 				events = append(events, normal(placementv1.ReasonStageTaskApprovalRequestApproved,
-					fmt.Sprintf("%s %s is approved", w.Kinds.ApprovalRequest, is[i].ApprovalRequestName)))
+					fmt.Sprintf("%s %s is approved", w.Kinds.ApprovalRequest, is[i].ApprovalRequestName)).in(part+side))
 			}
 		}
 	}
-	compare(was.BeforeStageTaskStatus, is.BeforeStageTaskStatus)
-	compare(was.AfterStageTaskStatus, is.AfterStageTaskStatus)
+	compare(beforeStage, was.BeforeStageTaskStatus, is.BeforeStageTaskStatus)
+	compare(afterStage, was.AfterStageTaskStatus, is.AfterStageTaskStatus)
 	return events
 }
 
@@ -87,9 +89,9 @@ func progress(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStat
 	}
 	switch is.Reason {
 	case placementv1.ReasonUpdateRunWaiting:
-		return []Event{normal(is.Reason, is.Message)}
+		return []Event{normal(is.Reason, is.Message).in(waitingPart(status))}
 	case placementv1.ReasonUpdateRunStuck:
-		return []Event{warning(is.Reason, is.Message)}
+		return []Event{warning(is.Reason, is.Message).in(waitingPart(status))}
 	case placementv1.ReasonUpdateRunStopped:
 		return []Event{normal(is.Reason, is.Message)}
 	case placementv1.ReasonUpdateRunProgressing:
@@ -98,4 +100,35 @@ func progress(run placementv1.UpdateRunObject, status *placementv1.UpdateRunStat
 		}
 	}
 	return nil
+}
+
+// What is told of the tasks of a stage is told of these fields of it.
+const (
+	beforeStage = ".beforeStageTaskStatus"
+	afterStage  = ".afterStageTaskStatus"
+)
+
+// partOf is the field of a run that tells of a stage.
+func partOf(stage *placementv1.StageUpdatingStatus) string {
+	return "status.stagesStatus{" + stage.StageName + "}"
+}
+
+// waitingPart is the field of a run that tells of what it waits for now; empty once all stages are done.
+func waitingPart(status *placementv1.UpdateRunStatus) string {
+	for i := range status.StagesStatus {
+		stage := &status.StagesStatus[i]
+		if isTrue(stage.Conditions, placementv1.ConditionSucceeded) {
+			continue
+		}
+		part := partOf(stage)
+		waiting := meta.FindStatusCondition(stage.Conditions, placementv1.ConditionProgressing)
+		if waiting == nil || waiting.Reason != placementv1.ReasonStageUpdatingWaiting {
+			return part
+		}
+		if strings.HasPrefix(waiting.Message, messageStageBefore) {
+			return part + beforeStage
+		}
+		return part + afterStage
+	}
+	return ""
 }

@@ -73,6 +73,23 @@ type Event struct {
 	Reason string
 	// Message is for a person.
 	Message string
+	// Cluster is the member that this is about; empty where it is about the run, or about several.
+	Cluster string
+	// Part is the field of the run that this is about, such as status.stagesStatus{canary}; empty where it is about all of it.
+	// Of events with one reason those of another Cluster, or Part, are others, and not the same once more.
+	Part string
+}
+
+// of tells which cluster an event is about.
+func (e Event) of(cluster string) Event {
+	e.Cluster = cluster
+	return e
+}
+
+// in tells which part of the run an event is about.
+func (e Event) in(part string) Event {
+	e.Part = part
+	return e
 }
 
 func normal(reason, message string) Event {

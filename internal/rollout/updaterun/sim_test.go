@@ -421,7 +421,11 @@ func (s *sim) applyStatus(r Result) (changed bool, err error) {
 	s.wrote("status %s", stored.Name)
 	s.show(stored)
 	for _, e := range r.Events {
-		fmt.Fprintf(&s.log, "    event %s %s: %s\n", e.Type, e.Reason, e.Message)
+		about := e.Cluster + e.Part
+		if about != "" {
+			about = " on " + about
+		}
+		fmt.Fprintf(&s.log, "    event %s %s%s: %s\n", e.Type, e.Reason, about, e.Message)
 	}
 	return true, nil
 }

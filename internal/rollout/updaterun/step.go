@@ -28,7 +28,8 @@ type step struct {
 	bindings map[string]placementv1.BindingObject
 	result   Result
 	// skipped are the clusters that were given up in this pass, with the reason.
-	skipped []string
+	skipped      []string
+	firstSkipped string
 	// unrecorded tells that something was decided in this pass that lets other clusters be started, once it is recorded.
 	unrecorded bool
 	// late are the clusters that were started again in stages that are done.
@@ -164,8 +165,8 @@ func (s *step) done() Result {
 	s.result.Status = s.status
 	s.result.MayWait = mayWait(s.recorded, s.status)
 	s.result.Events = s.w.eventsOf(s.run, s.status)
-	if len(s.skipped) > 0 {
-		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)))
+	if len(s.skipped) > 0 { // one event, even if half of a fleet has left; the first cluster tells it from those of other passes
+		s.result.Events = append(s.result.Events, warning(placementv1.ReasonClusterUpdatingSkipped, "Skipped "+some(s.skipped)).of(s.firstSkipped))
 	}
 	s.result.Events = append(s.result.Events, s.told...)
 	return s.result
@@ -235,7 +236,7 @@ func (s *step) chosenLate(planned map[string]bool) []string {
 
 // fail ends the run for good, as it cannot go on.
 func (s *step) fail(why string) Result {
-	s.end(messageAborted+": "+why, why, placementv1.ReasonUpdateRunFailed, placementv1.ReasonStageUpdatingFailed)
+	s.end(messageAborted+": "+why, why, placementv1.ReasonUpdateRunFailed, messageStageAborted, placementv1.ReasonStageUpdatingFailed)
 	s.note("ends failed: %s", why)
 	return s.done()
 }
@@ -244,14 +245,14 @@ func (s *step) fail(why string) Result {
 func (w *World) cancelled(run placementv1.UpdateRunObject) Result {
 	s, cancel := newStep(w, run), run.UpdateRunSpec().Cancel
 	why := "cancelled " + by(cancel.RequestedBy, cancel.Reason)
-	s.end("The update run was "+why, why, placementv1.ReasonUpdateRunCancelled, placementv1.ReasonStageUpdatingCancelled)
+	s.end("The update run was "+why, why, placementv1.ReasonUpdateRunCancelled, messageStageCancelled, placementv1.ReasonStageUpdatingCancelled)
 	s.status.Cancelled = &placementv1.RunCancellationStatus{RequestedBy: cancel.RequestedBy, Reason: cancel.Reason, Time: s.now}
 	s.note("ends: %s", why)
 	return s.done()
 }
 
 // end ends the run for good. What its clusters have, they keep; its open approval requests are closed.
-func (s *step) end(message, why, runReason, stageReason string) {
+func (s *step) end(message, why, runReason, stageMessage, stageReason string) {
 	s.status = s.w.latest(s.run).DeepCopy()
 	s.refresh(s.status)
 	s.result, s.skipped, s.told = Result{Run: s.run}, nil, nil
@@ -270,7 +271,7 @@ func (s *step) end(message, why, runReason, stageReason string) {
 					"The run ended before the cluster was done: "+why)
 			}
 		}
-		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, stageReason, messageStageAborted)
+		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, stageReason, stageMessage)
 		s.set(&stage.Conditions, placementv1.ConditionSucceeded, metav1.ConditionFalse, stageReason, why)
 	})
 	s.progressing(metav1.ConditionFalse, runReason, message)

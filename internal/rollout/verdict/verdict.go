@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -82,7 +83,7 @@ func Paused(b placementv1.BindingObject) string {
 		case c.Reason != placementv1.ReasonManifestPaused:
 			return ""
 		case first == "":
-			first = nameOf(&failed[i].ResourceIdentifier)
+			first = placement.ObjectName(failed[i].Kind, failed[i].Namespace, failed[i].Name)
 		default:
 			more++
 		}
@@ -95,13 +96,6 @@ func Paused(b placementv1.BindingObject) string {
 	default:
 		return fmt.Sprintf("%s is paused, and %d more", first, more)
 	}
-}
-
-func nameOf(id *placementv1.ResourceIdentifier) string {
-	if id.Namespace == "" {
-		return id.Kind + " " + id.Name
-	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
 }
 
 // Current returns a binding's condition if it is about the binding as it is now; nil where there is none such.
