@@ -78,6 +78,9 @@ const (
 	LabelParentObject = "fleetwright.io/parent-object"
 	// AnnotationReplicas is, on a Work of an object that a policy claims, the cluster's share of the object's replicas.
 	AnnotationReplicas = "fleetwright.io/replicas"
+	// AnnotationNamespaceMadeFor is, on a namespace that an agent made in a member because an object that a policy placed needs it, the
+	// name of that object's internal placement. Such a namespace is never deleted by the fleet.
+	AnnotationNamespaceMadeFor = "fleetwright.io/namespace-made-for"
 	// AnnotationUpdateRun is, on a binding, the name of the update run that last moved it; for people.
 	AnnotationUpdateRun = "fleetwright.io/update-run"
 	// AnnotationUpdateRunUID is, on a binding, the UID of the update run that last moved it.

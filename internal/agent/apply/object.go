@@ -222,7 +222,14 @@ func (p *pass) bring(ctx context.Context, m *manifest, wanted *unstructured.Unst
 				continue
 			}
 		}
-		if note, err = w.do(ctx); !apierrors.IsConflict(err) {
+		note, err = w.do(ctx)
+		if lacksNamespace(err, m.id.Namespace) && p.work.Labels[placementv1.LabelParentObject] != "" {
+			if err = p.makeNamespace(ctx, m.id.Namespace); err != nil {
+				return before, "", err
+			}
+			continue
+		}
+		if !apierrors.IsConflict(err) {
 			return before, note, err
 		}
 	}
