@@ -27,7 +27,7 @@ func specOf(object Object, version string, o *metav1.PartialObjectMetadata, p *c
 		},
 		Policy:                      p.Reference(),
 		Placement:                   spec.Placement,
-		PropagateDeps:               spec.PropagateDeps,
+		PropagateDeps:               spec.CarriesDeps(),
 		ConflictResolution:          spec.ConflictResolution,
 		Suspension:                  spec.Suspension,
 		PreserveResourcesOnDeletion: ptr.Deref(spec.PreserveResourcesOnDeletion, false),
@@ -53,7 +53,7 @@ func latest(a, b *metav1.Time) *metav1.Time {
 }
 
 func isLazy(p *claim.Policy) bool {
-	return p.Spec.ActivationPreference == policyv1alpha1.LazyActivation
+	return p.Spec.ActivationPreference == policyv1alpha1.ActivateLazily
 }
 
 // contentVersion is another one whenever the object's content is. Kinds that count no generations have no status either.

@@ -23,9 +23,12 @@ func asked(p *policyv1alpha1.Placement) division.Policy {
 	}
 	for i := range p.SpreadConstraints {
 		s := &p.SpreadConstraints[i]
-		spread := division.Spread{By: division.Field(s.SpreadByField), Label: s.SpreadByLabel, Min: s.MinGroups, Max: s.MaxGroups}
-		if s.SpreadByLabel != "" {
+		spread := division.Spread{By: division.Field(s.SpreadByField), Label: s.SpreadByLabel, Min: int(s.MinGroups), Max: int(s.MaxGroups)}
+		switch {
+		case s.SpreadByLabel != "":
 			spread.By = division.ByLabel
+		case s.SpreadByField == "":
+			spread.By = division.ByCluster
 		}
 		policy.Spread = append(policy.Spread, spread)
 	}
@@ -35,9 +38,9 @@ func asked(p *policyv1alpha1.Placement) division.Policy {
 // strategy is how replicas are divided: not at all where a policy says nothing of it.
 func strategy(s *policyv1alpha1.ReplicaSchedulingStrategy) division.Strategy {
 	switch {
-	case s == nil || s.ReplicaSchedulingType == "Duplicated":
+	case s == nil || s.ReplicaSchedulingType == policyv1alpha1.Duplicated:
 		return division.Duplicated
-	case s.ReplicaDivisionPreference == "Aggregated":
+	case s.ReplicaDivisionPreference == policyv1alpha1.Aggregated:
 		return division.Aggregated
 	case s.WeightPreference != nil && s.WeightPreference.DynamicWeight != "":
 		return division.AvailableReplicas
