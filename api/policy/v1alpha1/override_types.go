@@ -83,8 +83,6 @@ type LabelAnnotationOverrider struct {
 }
 
 // FieldPatch changes what is in a text.
-// +kubebuilder:validation:XValidation:rule="self.operator != 'remove' || !has(self.value)",message="value is not for remove; take it off"
-// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || has(self.value)",message="value is needed to add or replace"
 type FieldPatch struct {
 	// subPath is a JSON pointer into the text.
 	// +kubebuilder:validation:Pattern=`^/`
@@ -92,7 +90,7 @@ type FieldPatch struct {
 	SubPath string `json:"subPath"`
 	// operator is add, remove or replace, as in a JSON patch.
 	Operator OverriderOperator `json:"operator"`
-	// value is any value.
+	// value is any JSON; needed to add and replace, and not for remove.
 	// +optional
 	Value *apiextensionsv1.JSON `json:"value,omitempty"`
 }
@@ -117,8 +115,6 @@ type FieldOverrider struct {
 }
 
 // PlaintextOverrider changes a field by a JSON patch.
-// +kubebuilder:validation:XValidation:rule="self.operator != 'remove' || !has(self.value)",message="value is not for remove; take it off"
-// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || has(self.value)",message="value is needed to add or replace"
 // +kubebuilder:validation:XValidation:rule="!(self.path in ['/apiVersion', '/kind', '/metadata/name', '/metadata/namespace'])",message="path must not be apiVersion, kind, metadata.name or metadata.namespace: an override makes no other object of it"
 type PlaintextOverrider struct {
 	// path is a JSON pointer to the field.
@@ -127,7 +123,7 @@ type PlaintextOverrider struct {
 	Path string `json:"path"`
 	// operator is add, remove or replace, as in a JSON patch.
 	Operator OverriderOperator `json:"operator"`
-	// value is any value.
+	// value is any JSON; needed to add and replace, and not for remove.
 	// +optional
 	Value *apiextensionsv1.JSON `json:"value,omitempty"`
 }
