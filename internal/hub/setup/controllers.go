@@ -63,6 +63,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		&claim.Controller{
 			Client: cached, Metadata: live.metadata, Mapper: mgr.GetRESTMapper(), Recorder: recorder, Clock: real, Rules: rules, Changes: watches,
 		},
+		&claim.StatusController{Client: cached, Clock: real},
 		&statusback.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Recorder: recorder, Changes: watches},
 	}
 	for _, kinds := range placement.AllKinds() {
