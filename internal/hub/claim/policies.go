@@ -7,6 +7,7 @@ import (
 
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/placement/claim"
+	"github.com/fleetwright/fleetwright/internal/placement/dependencies"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,7 +171,7 @@ func (c *Controller) selected(ctx context.Context, p *claim.Policy) ([]Object, e
 	return all, nil
 }
 
-// kindsOf are the kinds that policies select, and those of which there are internal placements.
+// kindsOf are the kinds that policies select, those of what goes along, and those of which there are internal placements.
 func kindsOf(policies []*claim.Policy, placements []policyv1alpha1.ObjectPlacementObject) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	add := func(apiVersion, kind string) {
@@ -181,6 +182,11 @@ func kindsOf(policies []*claim.Policy, placements []policyv1alpha1.ObjectPlaceme
 	for _, p := range policies {
 		for i := range p.Spec.ResourceSelectors {
 			add(p.Spec.ResourceSelectors[i].APIVersion, p.Spec.ResourceSelectors[i].Kind)
+		}
+		if p.Spec.CarriesDeps() {
+			for _, kind := range dependencies.Kinds() {
+				add(kind.GroupVersion().String(), kind.Kind)
+			}
 		}
 	}
 	for _, p := range placements {

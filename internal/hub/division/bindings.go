@@ -95,6 +95,7 @@ func applyStrategy(spec *policyv1alpha1.ObjectPlacementSpec) *placementv1.ApplyS
 		Type: placementv1.ApplyStrategyTypeServerSideApply, ServerSideApplyConfig: &placementv1.ServerSideApplyConfig{Force: true},
 		WhenToTakeOver: placementv1.WhenToTakeOverTypeNever,
 	}
+	strategy.AllowCoOwnership = spec.PropagateDeps // others may need the same ConfigMap
 	if spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
 		strategy.WhenToTakeOver = placementv1.WhenToTakeOverTypeAlways
 	}

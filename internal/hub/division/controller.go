@@ -56,6 +56,7 @@ type Controller struct {
 	tracker consistency.Tracker
 	made    consistency.Awaited[client.ObjectKey] // bindings that we made and that the cache has not shown yet
 	kept    kept
+	needs   needs
 	objects enqueue.Queue[ctrl.Request]
 }
 
@@ -68,6 +69,8 @@ type pass struct {
 	replicas *int32
 	bindings []placementv1.BindingObject
 	status   policyv1alpha1.ObjectPlacementStatus
+	// notes are what else there is to say to a person.
+	notes []string
 	// after is when to look again without an event; nought is never.
 	after time.Duration
 }

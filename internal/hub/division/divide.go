@@ -94,8 +94,8 @@ func (p *pass) decide(now time.Time, result *division.Result) {
 	} else {
 		p.status.DecidedFor = p.replicas
 	}
-	if len(result.Notes) > 0 {
-		message += "; " + strings.Join(result.Notes, "; ")
+	if notes := slices.Concat(p.notes, result.Notes); len(notes) > 0 {
+		message += "; " + strings.Join(notes, "; ")
 	}
 	p.set(now, policyv1alpha1.ConditionScheduled, metav1.ConditionTrue, policyv1alpha1.ReasonScheduled, message)
 	if p.rebalances() && !result.Frozen {

@@ -57,7 +57,12 @@ func (c *Controller) keep(ctx context.Context, p *pass) error {
 		return p.refuse(c.Clock.Now(), "%s %s has %d KiB, more than the %d KiB that one object can have to be placed; make it smaller",
 			o.GetKind(), o.GetName(), size/1024, snapshot.MaxObject/1024)
 	}
-	objects := []snapshot.Object{content}
+	objects, err := c.dependencies(ctx, p)
+	if err != nil {
+		return err
+	}
+	objects = append(objects, content)
+	snapshot.Sort(objects)
 	hash := snapshot.Hash(objects)
 	if c.kept.is(p.placement.GetUID(), hash) {
 		return nil

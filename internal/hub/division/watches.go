@@ -41,6 +41,9 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 				name := placement.ObjectPlacementName(kind.GroupKind(), o.Namespace, o.Name)
 				c.objects.Add(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: name}})
 			}
+			for _, key := range c.needs.by(kind.GroupKind(), o.Namespace, o.Name) {
+				c.objects.Add(ctrl.Request{NamespacedName: key})
+			}
 		},
 		Begun: func(schema.GroupVersionKind) {}, // who keeps the claims looks at them all
 	})
@@ -105,6 +108,7 @@ func (c *Controller) forgets() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		c.tracker.Forget(e.Object.GetUID())
 		c.kept.forget(e.Object.GetUID())
+		c.needs.set(client.ObjectKeyFromObject(e.Object), nil)
 		return true
 	}}
 }
