@@ -16,6 +16,8 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
+	rolloutsv1beta1 "github.com/fleetwright/fleetwright/api/rollouts/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -183,6 +185,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, placementv1.AddToScheme, clusterv1.AddToScheme,
+		policyv1alpha1.AddToScheme, rolloutsv1beta1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic("register API types: " + err.Error()) // cannot happen: the types are compiled in

@@ -71,7 +71,7 @@ func run(root, only string, members, rounds int, silence time.Duration) error {
 	for _, scenario := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"runs", b.updateRuns}, {"rolling", b.rollingUpdates}, {"rolling", b.drift}, {"memory", b.memory}, {"idle", b.idle}, {"bulk", b.bulk}} {
+	}{{"runs", b.updateRuns}, {"rolling", b.rollingUpdates}, {"rolling", b.drift}, {"memory", b.memory}, {"idle", b.idle}, {"policies", b.policies}, {"bulk", b.bulk}} {
 		if only != "" && scenario.name != only {
 			continue
 		}

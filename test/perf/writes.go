@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -46,7 +47,8 @@ func (w *writeCounter) read(ctx context.Context) (writeCounts, error) {
 	counts := writeCounts{}
 	for _, m := range families["apiserver_request_total"].GetMetric() {
 		labels := labelsOf(m)
-		ours := strings.HasSuffix(labels["group"], "kubernetes-fleet.io") || labels["resource"] == "events"
+		ours := strings.HasSuffix(labels["group"], "kubernetes-fleet.io") || labels["resource"] == "events" ||
+			labels["group"] == policyv1alpha1.GroupVersion.Group || labels["subresource"] == "status"
 		switch labels["verb"] {
 		case "POST", "PUT", "PATCH", "DELETE", "APPLY", "DELETECOLLECTION":
 		default:
