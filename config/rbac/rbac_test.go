@@ -187,7 +187,7 @@ func TestNobodyReadsCopies(t *testing.T) {
 // TestHubGivesOnlyWhatItHas: the hub can give agents their rights, and no others.
 func TestHubGivesOnlyWhatItHas(t *testing.T) {
 	admin := install(t, hub, "hub")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleet-member-member1"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "fleet-member-"}}
 	if err := admin.Create(t.Context(), namespace); err != nil {
 		t.Fatalf("create a member's namespace: %v", err)
 	}

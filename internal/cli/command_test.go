@@ -11,7 +11,6 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -53,9 +52,7 @@ func amcWith(t *testing.T, args func(kubeconfig string) []string) (string, error
 func TestMemberUpdate(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
 	member := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "update", Labels: map[string]string{"kept": "yes", "dropped": "x"}}}
-	if err := hub.Create(t.Context(), member); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, member)
 	out, err := amc(t, "member", "update", "--name", "update", "--labels", "environment=staging,dropped-")
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +95,7 @@ func TestCompletion(t *testing.T) {
 	}}
 	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "complete", "gate"
 	for _, object := range []client.Object{member, run, request} {
-		if err := client.IgnoreAlreadyExists(hub.Create(t.Context(), object)); err != nil {
-			t.Fatal(err)
-		}
+		create(t, hub, object)
 	}
 	for what, tc := range map[string]struct {
 		args []string
@@ -173,24 +168,18 @@ func TestRunApprove(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
 	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "approve"}}
 	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
-	if err := hub.Create(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, run)
 	if _, err := amc(t, "run", "approve", "approve"); err == nil || !strings.Contains(err.Error(), "waits for no approval") {
 		t.Errorf("without a request: got error %v", err)
 	}
 	other := *run
 	other.UID = "of-an-earlier-run"
-	if err := hub.Create(t.Context(), requestOf(&other, "approve-before-zero", "zero")); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, requestOf(&other, "approve-before-zero", "zero"))
 	if _, err := amc(t, "run", "approve", "approve"); err == nil || !strings.Contains(err.Error(), "waits for no approval") {
 		t.Errorf("with a request of an earlier run of its name: got error %v", err)
 	}
 	for _, stage := range []string{"one", "two"} {
-		if err := hub.Create(t.Context(), requestOf(run, "approve-before-"+stage, stage)); err != nil {
-			t.Fatal(err)
-		}
+		create(t, hub, requestOf(run, "approve-before-"+stage, stage))
 	}
 	if _, err := amc(t, "run", "approve", "approve"); err == nil || !strings.Contains(err.Error(), "--stage: one, two") {
 		t.Errorf("with two requests: got error %v", err)
@@ -227,13 +216,9 @@ func TestRunApproveSaysWhatIsOpen(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
 	run := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: "timed"}}
 	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
-	if err := hub.Create(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, run)
 	request := requestOf(run, "timed-after-canary", "canary")
-	if err := hub.Create(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, request)
 	began := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	run.Status.StagedUpdateStrategySnapshot = &placementv1.UpdateStrategySpec{Stages: []placementv1.StageConfig{{Name: "canary",
 		AfterStageTasks: []placementv1.StageTask{{Type: placementv1.StageTaskTypeTimedWait, WaitTime: &metav1.Duration{Duration: time.Hour}}}}}}
@@ -266,26 +251,20 @@ func TestRunApproveSaysWhatIsOpen(t *testing.T) {
 // TestRunApproveInNamespace: with -n a StagedUpdateRun is meant, and a cluster-scoped one of its name is left alone.
 func TestRunApproveInNamespace(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
-	if err := hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "approving"}}); err != nil {
-		t.Fatal(err)
-	}
-	run := &placementv1.StagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Namespace: "approving", Name: "inside"}}
+	namespace := newNamespace(t, hub, "approving-")
+	run := &placementv1.StagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "inside"}}
 	run.Spec.PlacementName, run.Spec.StagedUpdateStrategyName = "p", "s"
-	if err := hub.Create(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, run)
 	request := &placementv1.ApprovalRequest{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "approving", Name: "inside-before-one", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "inside"},
+		Namespace: namespace, Name: "inside-before-one", Labels: map[string]string{placementv1.LabelTargetUpdateRun: "inside"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: placementv1.GroupVersion.String(), Kind: "StagedUpdateRun", Name: "inside", UID: run.UID}},
 	}}
 	request.Spec.TargetUpdateRun, request.Spec.TargetStage = "inside", "one"
-	if err := hub.Create(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	create(t, hub, request)
 	if _, err := amc(t, "run", "approve", "inside"); err == nil || !strings.Contains(err.Error(), "with -n NAMESPACE a StagedUpdateRun is meant") {
 		t.Errorf("without -n: got error %v", err)
 	}
-	out, err := amc(t, "run", "approve", "inside", "-n", "approving")
+	out, err := amc(t, "run", "approve", "inside", "-n", namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -44,6 +45,17 @@ func explainFleet(t *testing.T) client.Client {
 	return hub
 }
 
+// newNamespace makes a namespace with another name each time: without its controller none goes again.
+func newNamespace(t *testing.T, hub client.Client, prefix string) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if err := hub.Create(t.Context(), namespace); err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	return namespace.Name
+}
+
+// create makes an object for as long as the test runs.
 func create(t *testing.T, hub client.Client, o client.Object) {
 	t.Helper()
 	if err := hub.Create(t.Context(), o); err != nil {

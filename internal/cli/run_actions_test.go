@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/test/framework"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -28,9 +26,7 @@ func startedRun(t *testing.T, name string) *placementv1.ClusterStagedUpdateRun {
 	r := &placementv1.ClusterStagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	r.Spec.PlacementName, r.Spec.StagedUpdateStrategyName, r.Spec.State = "p", "s", placementv1.UpdateRunStateRun
 	c := framework.Client(t, hubConfig)
-	if err := c.Create(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	create(t, c, r)
 	now := metav1.Now()
 	r.Status.StartedTime = &now
 	r.Status.StagesStatus = []placementv1.StageUpdatingStatus{{StageName: "all", Clusters: []placementv1.ClusterUpdatingStatus{
@@ -143,15 +139,11 @@ func TestRunCancel(t *testing.T) {
 // TestRunSkipBeforeTheStart asks a namespaced run that has not started, which heeds it when it does.
 func TestRunSkipBeforeTheStart(t *testing.T) {
 	hub := framework.Client(t, hubConfig)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "actions"}}
-	r := &placementv1.StagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Namespace: "actions", Name: "parked"}}
+	namespace := newNamespace(t, hub, "actions-")
+	r := &placementv1.StagedUpdateRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "parked"}}
 	r.Spec.PlacementName, r.Spec.StagedUpdateStrategyName = "p", "s"
-	for _, object := range []client.Object{namespace, r} {
-		if err := hub.Create(context.WithoutCancel(t.Context()), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := amc(t, "run", "skip", "parked", "member1", "-n", "actions")
+	create(t, hub, r)
+	out, err := amc(t, "run", "skip", "parked", "member1", "-n", namespace)
 	if want := "stagedupdaterun.placement.kubernetes-fleet.io/parked cluster member1: to skip is on record, and heeded when the run starts\n"; err != nil || out != want {
 		t.Errorf("got %q and %v, want %q", out, err, want)
 	}

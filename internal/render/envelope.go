@@ -89,8 +89,9 @@ func Objects(raw []byte) []placementv1.ResourceIdentifier {
 }
 
 // Unwrap returns what of a part's content a Work carries: of one that carries an envelope, by its ID, what is in that, and of
-// another one all but the envelopes. It says on the Work which envelope it is, and which entries are refused.
-func Unwrap(w *placementv1.Work, id string, content []placementv1.ResourceContent) []placementv1.ResourceContent {
+// another one all but the envelopes. It says on the Work which envelope it is, and which entries are refused; rules say of which
+// namespaces.
+func Unwrap(w *placementv1.Work, id string, content []placementv1.ResourceContent, rules placement.Rules) []placementv1.ResourceContent {
 	plain := make([]placementv1.ResourceContent, 0, len(content))
 	for i := range content {
 		e := asEnvelope(content[i].Raw)
@@ -98,14 +99,14 @@ func Unwrap(w *placementv1.Work, id string, content []placementv1.ResourceConten
 		case e == nil && id == "":
 			plain = append(plain, content[i])
 		case e != nil && id != "" && placement.EnvelopeID(e.Kind, e.Metadata.Namespace, e.Metadata.Name) == id:
-			return e.open(w)
+			return e.open(w, rules)
 		}
 	}
 	return plain
 }
 
 // open returns what is in an envelope, in the order in which it is applied.
-func (e *envelope) open(w *placementv1.Work) []placementv1.ResourceContent {
+func (e *envelope) open(w *placementv1.Work, rules placement.Rules) []placementv1.ResourceContent {
 	w.Labels[placementv1.LabelEnvelopeType], w.Labels[placementv1.LabelEnvelopeName] = e.Kind, e.Metadata.Name
 	if e.Metadata.Namespace != "" {
 		w.Labels[placementv1.LabelEnvelopeNamespace] = e.Metadata.Namespace
@@ -122,7 +123,7 @@ func (e *envelope) open(w *placementv1.Work) []placementv1.ResourceContent {
 		if err != nil {
 			why = "it is no Kubernetes object; give it apiVersion, kind and metadata.name"
 		} else {
-			why = cmp.Or(e.refuses(id), ownOfCluster(id, e.Data[key]))
+			why = cmp.Or(e.refuses(id, rules), ownOfCluster(id, e.Data[key]))
 		}
 		if why != "" {
 			refused = append(refused, fmt.Sprintf("entry %q of %s: %s", key, e, why))
@@ -160,14 +161,14 @@ func ownOfCluster(id placementv1.ResourceIdentifier, entry []byte) string {
 }
 
 // refuses says why an object may not be in the envelope, and what to do; empty where it may.
-func (e *envelope) refuses(id placementv1.ResourceIdentifier) string {
+func (e *envelope) refuses(id placementv1.ResourceIdentifier, rules placement.Rules) string {
 	kind := schema.GroupKind{Group: id.Group, Kind: id.Kind}
 	switch {
 	case id.Kind == "" || id.Name == "":
 		return "it has no kind or no metadata.name; give it both"
 	case placement.IsEnvelope(kind):
 		return "an envelope cannot be in an envelope; put its entries into this one, or place it by itself"
-	case kind == placement.NamespaceKind && placement.Rules{}.Reserved(id.Name):
+	case kind == placement.NamespaceKind && rules.Reserved(id.Name):
 		return fmt.Sprintf("namespace %s is reserved and cannot be placed; remove the entry", id.Name)
 	case placement.NeverPlaced(kind) != "":
 		return fmt.Sprintf("objects of kind %s are never placed, because %s; remove the entry", id.Kind, placement.NeverPlaced(kind))

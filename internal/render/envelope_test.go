@@ -19,6 +19,7 @@ const (
 
 func TestUnwrap(t *testing.T) {
 	t.Parallel()
+	rules := placement.Rules{SkippedNamespaces: []string{"platform"}}
 	tests := map[string]struct {
 		box     string
 		want    []placementv1.ResourceContent
@@ -34,6 +35,7 @@ func TestUnwrap(t *testing.T) {
 		"every cluster's own":          {box: clusterBox + `"r":` + clusterRole + `,"v":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"view"}}}}`, want: raws(clusterRole), refused: []string{`entry "v"`, "ClusterRole view is never placed", "Kubernetes makes it in every cluster", "under another name"}},
 		"every cluster's own, marked":  {box: clusterBox + `"v":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"v","labels":{"kubernetes.io/bootstrapping":"rbac-defaults"}}}}}`, want: raws(), refused: []string{`entry "v"`, "never placed"}},
 		"labels that are none":         {box: clusterBox + `"v":{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"v","labels":[]}}}}`, want: raws(), refused: []string{`entry "v"`, "metadata cannot be read"}},
+		"a namespace of the hub's":     {box: clusterBox + `"n":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"platform"}},"r":` + clusterRole + `}}`, want: raws(clusterRole), refused: []string{`entry "n"`, "namespace platform is reserved"}},
 		"no name":                      {box: namespacedBox + `"n":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"ns"}}}}`, want: raws(), refused: []string{"metadata.name"}},
 		"no object":                    {box: namespacedBox + `"n":1}}`, want: raws(), refused: []string{"no Kubernetes object"}},
 		"an envelope in one":           {box: clusterBox + `"b":` + clusterBox + `}}}}`, want: raws(), refused: []string{"an envelope cannot be in an envelope"}},
@@ -48,7 +50,7 @@ func TestUnwrap(t *testing.T) {
 			}
 			w := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
 			content := raws(inNamespace, tc.box, "1")
-			if diff := cmp.Diff(tc.want, Unwrap(w, placement.EnvelopeID(box.Kind, box.Namespace, box.Name), content)); diff != "" {
+			if diff := cmp.Diff(tc.want, Unwrap(w, placement.EnvelopeID(box.Kind, box.Namespace, box.Name), content, rules)); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 			refused := w.Annotations[placementv1.AnnotationEnvelopeRefused]
@@ -60,7 +62,7 @@ func TestUnwrap(t *testing.T) {
 					t.Errorf("refused %q does not name %s", refused, part)
 				}
 			}
-			if diff := cmp.Diff(raws(inNamespace, "1"), Unwrap(w, "", content)); diff != "" {
+			if diff := cmp.Diff(raws(inNamespace, "1"), Unwrap(w, "", content, rules)); diff != "" {
 				t.Errorf("without the envelope (-want +got):\n%s", diff)
 			}
 		})

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/fleetwright/fleetwright/test/framework"
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +67,12 @@ func TestUnreachableMember(t *testing.T) {
 				t.Errorf("without %s of member2 %s is %s: %s", what, other, c.Status, c.Message)
 			}
 		}
+		// How long a member may be silent has bounds, and what is out of them changes nothing.
+		silent := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"heartbeatPeriodSeconds":601}}`))
+		cluster := &clusterv1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "member2"}}
+		if err := hub.Patch(t.Context(), cluster, silent); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.heartbeatPeriodSeconds") {
+			t.Errorf("without %s, a heartbeat period of 601 s: %v, want it refused by name", what, err)
+		}
 		start()
 		awaitAvailable(t, hub, placement)
 	}
@@ -78,6 +87,10 @@ func TestForcedLeave(t *testing.T) {
 	placement := placeWeb(t, hub, name)
 	before := web(name)
 	framework.Await(t, member, before, "exists", func(*appsv1.Deployment) bool { return true })
+	hubWith := exec.CommandContext(t.Context(), filepath.Join(fleet.Root, "bin", "fleetwright-hub"), "--kubeconfig", fleet.Kubeconfig(), "--force-leave-after", "-10s")
+	if out, err := hubWith.CombinedOutput(); err == nil || !strings.Contains(string(out), "--force-leave-after=-10s: it must not be less than 0") {
+		t.Errorf("a hub that is to wait for less than no time: error %v, and it says %s", err, out)
+	}
 	impatient := *fleet
 	impatient.HubArgs = append(slices.Clone(fleet.HubArgs), "--force-leave-after", "10s")
 	restartHub(t.Context(), t, &impatient)
@@ -102,7 +115,7 @@ func TestForcedLeave(t *testing.T) {
 			t.Errorf("binding %s to the member that left is still there: %+v", b.Name, b.Spec)
 		}
 	}
-	if got := notesOf(t, hub, "MemberClusterForceLeft", "member3"); !strings.Contains(got, "ClusterResourcePlacement "+name) {
+	if got := notesOf(t, hub, "MemberClusterForceLeft", "member3"); !strings.Contains(got, `ClusterResourcePlacement "`+name+`"`) {
 		t.Errorf("no event says what stays in the member: %q", got)
 	}
 

@@ -392,11 +392,7 @@ func testVanished(t *testing.T) {
 // although it sees it before it may work. It has a member of its own: any agent of a member lets go of such a record.
 func testVanishedWhileIdle(t *testing.T) {
 	member := framework.StartMemberAPIServer(t)
-	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + "idle", config: member}
-	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, member)
-	if err := a.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}); err != nil {
-		t.Fatal(err)
-	}
+	a := newAgent(t, "idle", member)
 	record := &placementv1.AppliedWork{ObjectMeta: metav1.ObjectMeta{Name: "idle", Finalizers: []string{placementv1.FinalizerAppliedWork}}}
 	record.Spec.WorkName, record.Spec.WorkNamespace = "idle", a.namespace
 	for _, act := range []func() error{

@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,12 +53,21 @@ func startAgent(t testing.TB, name string) *agent {
 // startAgentIn is startAgent in a member of the test's own.
 func startAgentIn(t testing.TB, name string, member *rest.Config) *agent {
 	t.Helper()
-	a := &agent{t: t, namespace: placementv1.MemberNamespacePrefix + name, config: member}
-	a.hub, a.member = clientOf(t, hubConfig), clientOf(t, member)
-	if err := a.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+	a := newAgent(t, name, member)
+	a.start()
+	return a
+}
+
+// newAgent makes all that an agent needs, with a namespace on the hub whose name is another one each time: the hub outlives
+// the test.
+func newAgent(t testing.TB, name string, member *rest.Config) *agent {
+	t.Helper()
+	a := &agent{t: t, config: member, hub: clientOf(t, hubConfig), member: clientOf(t, member)}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: placementv1.MemberNamespacePrefix + name + "-"}}
+	if err := a.hub.Create(t.Context(), namespace); err != nil {
 		t.Fatalf("create the member's namespace: %v", err)
 	}
-	a.start()
+	a.namespace = namespace.Name
 	return a
 }
 

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
+	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/test/framework"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,9 +20,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
-	"github.com/fleetwright/fleetwright/internal/placement"
 )
 
 func tokenOf(claims string) string {
@@ -105,6 +105,7 @@ func (h *hub) account(name string) (newToken func() string) {
 		if err := h.client.Create(h.t.Context(), object); err != nil {
 			h.t.Fatal(err)
 		}
+		h.t.Cleanup(func() { framework.Remove(h.t, h.client, object) })
 	}
 	return func() string {
 		h.t.Helper()

@@ -33,6 +33,29 @@ func AllBindings(ctx context.Context, r client.Reader, kinds *placement.Carriage
 	return items[placementv1.BindingObject](ctx, r, kinds.Binding, kinds.NewBindingList(), opts)
 }
 
+// byCluster indexes bindings by the cluster that they are to.
+const byCluster = "spec.targetCluster"
+
+// IndexByCluster has a cache find the bindings to a cluster without a look at all others, as BindingsTo needs it.
+func IndexByCluster(indexer client.FieldIndexer, kinds *placement.Carriage) error {
+	err := indexer.IndexField(context.Background(), kinds.NewBinding(), byCluster, func(o client.Object) []string {
+		b, ok := o.(placementv1.BindingObject)
+		if !ok {
+			return nil
+		}
+		return []string{b.BindingSpec().TargetCluster}
+	})
+	if err != nil {
+		return fmt.Errorf("index %s objects by cluster: %w", kinds.Binding, err)
+	}
+	return nil
+}
+
+// BindingsTo returns the bindings to a cluster, from a cache that IndexByCluster was called for.
+func BindingsTo(ctx context.Context, r client.Reader, kinds *placement.Carriage, cluster string, opts ...client.ListOption) ([]placementv1.BindingObject, error) {
+	return AllBindings(ctx, r, kinds, append(opts, client.MatchingFields{byCluster: cluster})...)
+}
+
 // PolicySnapshots returns the policy snapshots under a parent's name.
 func PolicySnapshots(ctx context.Context, r client.Reader, kinds *placement.Kinds, key placement.Key, opts ...client.ListOption) ([]placementv1.PolicySnapshotObject, error) {
 	return items[placementv1.PolicySnapshotObject](ctx, r, kinds.PolicySnapshot, kinds.NewPolicySnapshotList(), append(of(kinds.Label, key), opts...))

@@ -89,16 +89,14 @@ func toPlacements(c client.Reader, kinds *placement.Kinds) handler.EventHandler 
 // toPlacementsOn maps a member to the placements that have a binding to it.
 func toPlacementsOn(c client.Reader, kinds *placement.Kinds) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		bindings, err := listing.AllBindings(ctx, c, &kinds.Carriage, listing.Shared)
+		bindings, err := listing.BindingsTo(ctx, c, &kinds.Carriage, o.GetName(), listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the placements on a cluster", "cluster", o.GetName())
 			return nil
 		}
 		var all []ctrl.Request
 		for _, b := range bindings {
-			if b.BindingSpec().TargetCluster == o.GetName() {
-				all = append(all, ctrl.Request{NamespacedName: placement.Key{Namespace: b.GetNamespace(), Name: b.GetLabels()[placementv1.LabelParentPlacement]}})
-			}
+			all = append(all, ctrl.Request{NamespacedName: placement.Key{Namespace: b.GetNamespace(), Name: b.GetLabels()[placementv1.LabelParentPlacement]}})
 		}
 		return all
 	})

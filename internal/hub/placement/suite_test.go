@@ -165,6 +165,9 @@ func (f *fleet) controllers(mgr ctrl.Manager) []interface{ SetupWithManager(ctrl
 		f.t.Fatal(err)
 	}
 	finder := override.NewFinder(mgr.GetAPIReader(), f.kinds)
+	if err := listing.IndexByCluster(mgr.GetFieldIndexer(), &f.kinds.Carriage); err != nil {
+		f.t.Fatal(err)
+	}
 	return []interface{ SetupWithManager(ctrl.Manager) error }{
 		&controller.Controller{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Kinds: f.kinds, Clock: real, Recorder: mgr.GetEventRecorder("test"),

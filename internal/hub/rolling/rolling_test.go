@@ -1,6 +1,7 @@
 package rolling
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	overrides "github.com/fleetwright/fleetwright/internal/hub/override"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/test/framework"
@@ -42,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
 		c := &Controller{Client: f.Writes.Count(mgr.GetClient()), Kinds: placement.ClusterKinds(), Clock: f.clock,
 			Overrides: overrides.NewFinder(mgr.GetAPIReader(), placement.ClusterKinds())}
-		return c.SetupWithManager(mgr)
+		return errors.Join(listing.IndexByCluster(mgr.GetFieldIndexer(), &c.Kinds.Carriage), c.SetupWithManager(mgr))
 	})
 	return f
 }

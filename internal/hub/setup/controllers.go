@@ -81,7 +81,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 				Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Tracker: &consistency.Tracker{}, Snapshots: store,
 				Overrides: finder,
 			},
-			&work.Controller{Client: cached, APIReader: direct, Carriage: &kinds.Carriage, Clock: real, Tracker: &consistency.Tracker{}},
+			&work.Controller{Client: cached, APIReader: direct, Carriage: &kinds.Carriage, Clock: real, Tracker: &consistency.Tracker{}, Rules: rules},
 		)
 		if !kinds.Namespaced { // the API has evictions from placements of the cluster scope alone
 			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Takings: takings})
@@ -93,7 +93,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 				Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Recorder: recorder, Changes: watches,
 				Snapshots: &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
 			},
-			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}},
+			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}, Rules: rules},
 			&objectstatus.Controller{Client: cached, APIReader: direct, Carriage: carriage},
 		)
 	}

@@ -36,7 +36,8 @@ type Options struct {
 	// LeaderElection lets one of several hubs work at a time, by a Lease in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// ForceLeaveAfter is how long a deleted MemberCluster waits for its agent to leave. Default: 15 minutes.
+	// ForceLeaveAfter is how long a deleted MemberCluster waits for its agent to leave. 0 is the default, 15 minutes; less is
+	// an error.
 	ForceLeaveAfter time.Duration
 	// SkippedNamespaces are never placed, besides those that are reserved.
 	SkippedNamespaces Namespaces
@@ -53,6 +54,9 @@ func (o *Options) rules() placement.Rules {
 
 // Manager makes the manager with every controller of the hub.
 func Manager(config *rest.Config, options Options) (ctrl.Manager, error) {
+	if options.ForceLeaveAfter < 0 {
+		return nil, fmt.Errorf("--force-leave-after=%s: it must not be less than 0; give the time that a deleted MemberCluster waits for its agent, such as 15m", options.ForceLeaveAfter)
+	}
 	options.ClusterProfileNamespace = cmp.Or(options.ClusterProfileNamespace, "fleetwright-system")
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's priority and fairness decides who waits, not a limit on our side

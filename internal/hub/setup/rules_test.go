@@ -1,10 +1,21 @@
 package setup
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 )
+
+func TestNegativeForceLeaveAfter(t *testing.T) {
+	t.Parallel()
+	_, err := Manager(&rest.Config{}, Options{ForceLeaveAfter: -time.Second})
+	if err == nil || !strings.Contains(err.Error(), "--force-leave-after=-1s: it must not be less than 0") {
+		t.Errorf("got error %v", err)
+	}
+}
 
 // TestRules: what an operator sets reaches the rules of what is placed.
 func TestRules(t *testing.T) {

@@ -36,6 +36,8 @@ type Controller struct {
 	Carriage  *placement.Carriage
 	Clock     clock.Clock
 	Tracker   *consistency.Tracker
+	// Rules say what may not be placed in an envelope either.
+	Rules placement.Rules
 
 	contents *contents
 	patience patience

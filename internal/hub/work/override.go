@@ -17,7 +17,7 @@ import (
 // fill puts into a Work what a part of the snapshot has for the cluster.
 func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, content []placementv1.ResourceContent) (*problem, error) {
 	wanted := w.works[i]
-	content = render.Unwrap(wanted, w.envelopes[i], content)
+	content = render.Unwrap(wanted, w.envelopes[i], content, c.Rules)
 	content, err := render.Revise(content, t.Replicas)
 	if err != nil {
 		return failure("Work %s/%s: %v", wanted.Namespace, wanted.Name, err), nil

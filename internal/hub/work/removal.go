@@ -176,16 +176,27 @@ func (c *Controller) liveWorks(ctx context.Context, t render.Target) (int, error
 			continue
 		}
 		count++
-		before := w.DeepCopy()
-		if !t.Mark(w) {
-			continue
-		}
-		err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if client.IgnoreNotFound(err) != nil {
-			return 0, fmt.Errorf("put the labels of Work %s/%s back: %w", w.Namespace, w.Name, err)
+		if err := c.mark(ctx, t, w); err != nil {
+			return 0, err
 		}
 	}
 	return count, nil
+}
+
+// mark gives a Work the labels again that somebody took off it, by which it is found.
+func (c *Controller) mark(ctx context.Context, t render.Target, w client.Object) error {
+	before, ok := w.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy Work %s: a %T is no object", w.GetName(), w)
+	}
+	if !t.Mark(w) {
+		return nil
+	}
+	err := c.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("put the labels of Work %s/%s back: %w", w.GetNamespace(), w.GetName(), err)
+	}
+	return nil
 }
 
 // removeWork takes away a Work that is not wanted any more, a step at each pass: it says that the removal is meant, deletes

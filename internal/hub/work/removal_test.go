@@ -273,3 +273,20 @@ func TestEvicted(t *testing.T) {
 	framework.AwaitGone(t, f, b)
 	f.tells(a, []string{f.Name + "-work"}, nil)
 }
+
+// A Work that has lost the label of its binding, and that the next snapshot does not need, is removed all the same.
+func TestSurplusThatLostItsLabel(t *testing.T) {
+	f := newFixture(t)
+	a := f.join("c")
+	f.snapshot(0, []string{"a"}, []string{"b"})
+	f.snapshot(1, []string{"a"})
+	b := f.await(f.bind("c", 0), placementv1.ConditionAvailable, isAvailable)
+	surplus := f.work("c", 1)
+	f.Stop()
+	f.Change(surplus, `{"metadata":{"labels":{"`+placementv1.LabelParentBinding+`":null}}}`)
+	f.move(b, 1)
+	f.Start()
+	framework.AwaitGone(t, f, surplus)
+	f.await(b, placementv1.ConditionAvailable, isAvailable)
+	f.tells(a, []string{f.Name + "-0"}, nil)
+}

@@ -21,8 +21,11 @@ func (c *Controller) removeSurplus(ctx context.Context, t render.Target, works m
 	}
 	for _, name := range slices.Sorted(maps.Keys(works)) {
 		work := works[name]
-		if needed[name] || !t.Belongs(work) {
+		if needed[name] || !t.Made(work) {
 			continue
+		}
+		if err := c.mark(ctx, t, work); err != nil { // with its labels the agent's answer finds the binding
+			return err
 		}
 		give := c.removeSurplusWork
 		if t.ApplyStrategy.ReportsOnly() {

@@ -47,9 +47,6 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// byCluster indexes bindings by the cluster that they are to.
-const byCluster = "spec.targetCluster"
-
 // byBinding indexes Works by the binding that they were made for. An index may be added to a cache once alone, so that each
 // scope has its own.
 func byBinding(carriage *placement.Carriage) string { return "parent" + carriage.Binding }
@@ -66,17 +63,10 @@ func AddIndexes(indexer client.FieldIndexer) error {
 
 // index has the cache find without a look at everything in the fleet what one cluster, or one binding, has.
 func index(indexer client.FieldIndexer, carriage *placement.Carriage) error {
-	err := indexer.IndexField(context.Background(), carriage.NewBinding(), byCluster, func(o client.Object) []string {
-		b, ok := o.(placementv1.BindingObject)
-		if !ok {
-			return nil
-		}
-		return []string{b.BindingSpec().TargetCluster}
-	})
-	if err != nil {
-		return fmt.Errorf("index bindings by cluster: %w", err)
+	if err := listing.IndexByCluster(indexer, carriage); err != nil {
+		return err
 	}
-	err = indexer.IndexField(context.Background(), &placementv1.Work{}, byBinding(carriage), func(o client.Object) []string {
+	err := indexer.IndexField(context.Background(), &placementv1.Work{}, byBinding(carriage), func(o client.Object) []string {
 		return []string{o.GetLabels()[placementv1.LabelParentBinding]}
 	})
 	if err != nil {
@@ -186,7 +176,7 @@ func (c *Controller) toBindingsOf(cluster func(client.Object) string) handler.Ev
 		if name == "" {
 			return nil
 		}
-		bindings, err := listing.AllBindings(ctx, c.Client, c.Carriage, listing.Shared, client.MatchingFields{byCluster: name})
+		bindings, err := listing.BindingsTo(ctx, c.Client, c.Carriage, name, listing.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot look at the bindings to a cluster", "cluster", name)
 			return nil
