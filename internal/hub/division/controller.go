@@ -57,6 +57,7 @@ type Controller struct {
 	made    consistency.Awaited[client.ObjectKey] // bindings that we made and that the cache has not shown yet
 	kept    kept
 	needs   needs
+	moving  moving
 	objects enqueue.Queue[ctrl.Request]
 }
 

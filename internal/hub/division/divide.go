@@ -47,6 +47,9 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		}
 		shares[d.Cluster] = s
 	}
+	if err := c.move(ctx, p, f, shares); err != nil {
+		return err
+	}
 	return c.bind(ctx, p, shares)
 }
 

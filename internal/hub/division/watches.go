@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,8 +27,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// workers is how many objects are placed at once.
-const workers = 16
+const (
+	// workers is how many objects are placed at once.
+	workers = 16
+	// gather is how long what agents say is gathered before it makes a status.
+	gather = 200 * time.Millisecond
+)
 
 // Changes tells of changes of the objects that policies select.
 type Changes interface {
@@ -51,7 +57,8 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Named("division-"+strings.ToLower(c.Carriage.Parent)).
 		For(c.Carriage.NewParent(), builder.WithPredicates(c.forgets())).
 		WatchesRawSource(source.Func(c.objects.Start)).
-		Watches(c.Carriage.NewBinding(), toParent(), builder.WithPredicates(c.seen())).
+		Watches(c.Carriage.NewBinding(), c.toParent(), builder.WithPredicates(c.seen())).
+		Watches(&placementv1.Work{}, c.whileMoving()).
 		Watches(c.Carriage.NewResourceSnapshot(), c.damaged(), builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 		})).
@@ -64,15 +71,48 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// toParent maps a binding to the internal placement that it belongs to.
-func toParent() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
+// toParent maps a binding to the internal placement that it belongs to. What agents say of it comes from many clusters at about the
+// same time, and is gathered.
+func (c *Controller) toParent() handler.EventHandler {
+	request := func(o client.Object) (ctrl.Request, bool) {
 		name := o.GetLabels()[placementv1.LabelParentObject]
-		if name == "" {
-			return nil
+		return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}, name != ""
+	}
+	add := func(o client.Object, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+		if r, ok := request(o); ok {
+			q.Add(r)
 		}
-		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
-	})
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			add(e.Object, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			add(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			r, ok := request(e.ObjectNew)
+			if ok && e.ObjectOld.GetGeneration() == e.ObjectNew.GetGeneration() && e.ObjectNew.GetDeletionTimestamp().IsZero() {
+				q.AddAfter(r, gather)
+				return
+			}
+			add(e.ObjectOld, q) // it may have lost its label
+			add(e.ObjectNew, q)
+		},
+	}
+}
+
+// whileMoving maps a Work to the internal placement that it belongs to, where that waits for what clusters report.
+func (c *Controller) whileMoving() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			labels := e.ObjectNew.GetLabels()
+			key := types.NamespacedName{Namespace: labels[placementv1.LabelParentNamespace], Name: labels[placementv1.LabelParentObject]}
+			if c.moving.has(key) {
+				q.AddAfter(ctrl.Request{NamespacedName: key}, gather)
+			}
+		},
+	}
 }
 
 // toAll maps a member to all internal placements: any of them may want it, or be on it.
@@ -109,6 +149,7 @@ func (c *Controller) forgets() predicate.Predicate {
 		c.tracker.Forget(e.Object.GetUID())
 		c.kept.forget(e.Object.GetUID())
 		c.needs.set(client.ObjectKeyFromObject(e.Object), nil)
+		c.moving.set(client.ObjectKeyFromObject(e.Object), false)
 		return true
 	}}
 }

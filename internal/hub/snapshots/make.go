@@ -48,7 +48,9 @@ func (s *Store) make(ctx context.Context, p placementv1.ParentObject, stock *sto
 	envelopes := snapshot.Envelopes(parts)
 	master := s.object(p, owner, index, parts[0])
 	master.SetName(placement.ResourceSnapshotName(p.GetName(), index))
-	master.GetLabels()[placementv1.LabelIsLatestSnapshot] = "true"
+	if s.labelsLatest() {
+		master.GetLabels()[placementv1.LabelIsLatestSnapshot] = "true"
+	}
 	master.SetAnnotations(map[string]string{
 		placementv1.AnnotationPlacementUID:  string(p.GetUID()),
 		placementv1.AnnotationResourceHash:  hash,
@@ -156,7 +158,12 @@ func (s *Store) next(ctx context.Context, p placementv1.ParentObject, stock *sto
 
 // relabel takes the label of the latest from all of the placement's revisions but one, and then gives it to that one.
 // Only masters carry it.
+//
+// Of an object that a policy claims none does: what follows it takes the one with the highest index, and an edit costs one write less.
 func (s *Store) relabel(ctx context.Context, stock *stock, latest string) error {
+	if !s.labelsLatest() {
+		return nil
+	}
 	for i := range stock.groups {
 		for _, name := range stock.groups[i].Latest {
 			if name != latest {
@@ -171,6 +178,9 @@ func (s *Store) relabel(ctx context.Context, stock *stock, latest string) error 
 	}
 	return s.label(ctx, stock.objects[latest], "true")
 }
+
+// labelsLatest tells whether the newest revision carries a label that says so.
+func (s *Store) labelsLatest() bool { return s.Carriage.Label == placementv1.LabelParentPlacement }
 
 func (s *Store) label(ctx context.Context, o *metav1.PartialObjectMetadata, latest string) error {
 	before := o.DeepCopy()
