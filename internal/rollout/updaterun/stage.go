@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,12 +120,36 @@ func (s *step) failingIn(stage *placementv1.StageUpdatingStatus, t tally) string
 func (s *step) withTrouble(names []string) []string {
 	told := make([]string, 0, len(names))
 	for _, name := range names {
-		if why := s.waitsFor(name); why != "" && len(told) < shownNames {
-			name += " (" + why + ")"
+		if len(told) < shownNames {
+			name = s.withWait(name)
 		}
 		told = append(told, name)
 	}
 	return told
+}
+
+// withWait names a cluster in flight together with what it waits for: a person's approval first of all.
+func (s *step) withWait(cluster string) string {
+	if awaited := s.approvals(cluster); len(awaited) > 0 {
+		text := awaited[0].In(cluster)
+		if more := len(awaited) - 1; more > 0 {
+			text += fmt.Sprintf(" and of %d more Rollouts there", more)
+		}
+		return text
+	}
+	if why := s.waitsFor(cluster); why != "" {
+		return cluster + " (" + why + ")"
+	}
+	return cluster
+}
+
+// approvals are the steps of Rollouts that wait in a cluster that answers, which waits for nothing else.
+func (s *step) approvals(cluster string) []kruise.AwaitedApproval {
+	b, c := s.bindings[cluster], s.w.Fleet.Cluster(cluster)
+	if b == nil || b.GetDeletionTimestamp() != nil || (c != nil && c.Disconnected != "") || verdict.Paused(b) == "" {
+		return nil
+	}
+	return verdict.Approvals(b)
 }
 
 // waitsFor is why a cluster in flight may take long; empty for one that is on its way.
