@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/agent/release"
 	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -297,6 +298,26 @@ func (p *pass) rolloutsNow(ctx context.Context, key objectKey) (found []*unstruc
 		all = append(all, &list.Items[i])
 	}
 	return release.ReferTo(key.name, all), true, nil
+}
+
+// inRelease says why an object stays for now that is not wanted any more: Kruise is in the middle of releasing it, or it is the Rollout
+// that does so, without which all pods would be replaced at once. A cluster that leaves the fleet waits for nothing.
+func (p *pass) inRelease(ctx context.Context, live *unstructured.Unstructured, key objectKey) (why string, err error) {
+	if !p.active || live.GetAnnotations()[placementv1.AnnotationDeleteInRelease] == "true" {
+		return "", nil
+	}
+	const ends = "; it is removed when that release ends, or at once where the object here has the annotation %s: \"true\""
+	switch {
+	case kruise.IsRollout(key.GroupKind) && release.InRelease(live):
+		return fmt.Sprintf("it is in the middle of a release"+ends, placementv1.AnnotationDeleteInRelease), nil
+	case key.GroupKind == deployments:
+		found, _, err := p.rolloutsNow(ctx, key)
+		if err != nil || !release.Releasing(live, found) {
+			return "", err
+		}
+		return fmt.Sprintf("Kruise is in the middle of releasing it"+ends, placementv1.AnnotationDeleteInRelease), nil
+	}
+	return "", nil
 }
 
 // releasing tells whether Kruise is releasing a Deployment, as both were seen last.

@@ -82,12 +82,12 @@ func guards(rollout, live *unstructured.Unstructured) Decision {
 		return wait("Rollout %s is being deleted, and ends its release first", name)
 	case phase == "" || !kruise.Observed(rollout):
 		return wait("the controller of Rollout %s has not seen its generation %d; if that lasts, see whether Kruise Rollouts runs in the member", name, rollout.GetGeneration())
+	case phase != "Healthy" && phase != kruise.PhaseProgressing:
+		return wait("Rollout %s is in phase %s", name, phase)
 	case live.GetLabels()[kruise.Guarded] == "":
 		return wait("Rollout %s has not marked the Deployment with the label %s yet", name, kruise.Guarded)
 	case phase == "Healthy":
 		return Decision{}
-	case phase != kruise.PhaseProgressing:
-		return wait("Rollout %s is in phase %s", name, phase)
 	}
 	switch reason := kruise.Progressing(rollout); reason {
 	case "InRolling", "Paused":
