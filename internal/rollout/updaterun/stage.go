@@ -27,7 +27,7 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingWaiting,
 			messageStageBefore+gate.odd)
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting,
-			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, gate.odd)))
+			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, gate.odd)+s.midway()))
 		s.note("stage %s waits for approval request %s%s", stage.StageName, gate.request, gate.odd)
 		return false
 	}
@@ -82,8 +82,8 @@ func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 		return
 	}
 	s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing,
-		fmt.Sprintf("%s: %d of %s in stage %s done%s, waiting for %s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
-			failedToo(t.failed), some(s.withTrouble(t.inFlight))))
+		fmt.Sprintf("%s: %d of %s in stage %s done%s, waiting for %s%s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
+			failedToo(t.failed), some(s.withTrouble(t.inFlight)), s.midway()))
 }
 
 // failedToo says, in the middle of a message, which clusters have failed.
@@ -141,6 +141,27 @@ func (s *step) withWait(cluster string) string {
 		return cluster + " (" + why + ")"
 	}
 	return cluster
+}
+
+// midway names, at the end of a message, clusters that wait for their turn and in which an earlier release is in the middle of its
+// batches: they stay as they are until the run comes to them, and then are not waited for.
+func (s *step) midway() string {
+	var names []string
+	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
+		for i := range stage.Clusters {
+			row := &stage.Clusters[i]
+			if progressOf(row) != "" || s.moved(row, s.bindings[row.ClusterName]) {
+				continue
+			}
+			if awaited := s.approvals(row.ClusterName); len(awaited) > 0 {
+				names = append(names, fmt.Sprintf("%s (step %d/%d of Rollout %s/%s)", row.ClusterName, awaited[0].Step, awaited[0].Steps, awaited[0].Namespace, awaited[0].Name))
+			}
+		}
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return "; in the middle of an earlier release, and left so until their turn: " + some(names)
 }
 
 // approvals are the steps of Rollouts that wait in a cluster that answers, which waits for nothing else.
