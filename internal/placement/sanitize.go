@@ -1,6 +1,8 @@
 package placement
 
 import (
+	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -15,6 +17,7 @@ var hubOnlyMetadata = []string{
 var hubOnlyAnnotations = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	"deployment.kubernetes.io/revision",
+	placementv1.AnnotationInRelease,
 }
 
 // Sanitize takes out of an object what is true on the hub alone, so that what remains can be applied in any cluster and
@@ -25,6 +28,14 @@ func Sanitize(object *unstructured.Unstructured) {
 	}
 	unstructured.RemoveNestedField(object.Object, "status")
 	removeKeys(object.Object, hubOnlyAnnotations, "metadata", "annotations")
+	for _, field := range []string{"labels", "annotations"} {
+		values, _, _ := unstructured.NestedStringMap(object.Object, "metadata", field)
+		for key := range values {
+			if kruise.IsNote(key) { // of an object that was copied from a member
+				removeKeys(object.Object, []string{key}, "metadata", field)
+			}
+		}
+	}
 
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Service"}:

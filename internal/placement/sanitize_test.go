@@ -29,6 +29,11 @@ func TestSanitize(t *testing.T) {
 			want: `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2},
 			  metadata: {name: web, namespace: demo, generateName: we, finalizers: [example.com/f], labels: {app: web}, annotations: {note: mine}}}`,
 		},
+		"what the hub and Kruise note on it goes, what its author says to Kruise stays": {
+			object: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {rollouts.kruise.io/workload-type: deployment, rollouts.kruise.io/rollout-id: mine},
+			  annotations: {rollouts.kruise.io/in-progressing: "{}", batchrelease.rollouts.kruise.io/control-info: "{}", fleetwright.io/in-release: "a,b", fleetwright.io/delete-in-release: "true"}}}`,
+			want: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {rollouts.kruise.io/rollout-id: mine}, annotations: {fleetwright.io/delete-in-release: "true"}}}`,
+		},
 		"annotations that become empty go": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,

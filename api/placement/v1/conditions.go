@@ -194,7 +194,18 @@ const (
 	ReasonManifestApplyFailed = "ManifestApplyFailed"
 	// ReasonManifestPreparing: about to be applied.
 	ReasonManifestPreparing = "PreparingToProcess"
+	// ReasonManifestWaitingForRollout: all but the pod template is applied; that waits until a Kruise Rollout can take it in hand,
+	// as a rule for seconds. The message says what it waits for.
+	ReasonManifestWaitingForRollout = "WaitingForRollout"
+	// ReasonManifestRolloutMissing: all but the pod template is applied; that is held back, since a Rollout is to release it and
+	// Kruise Rollouts is not installed in the member.
+	ReasonManifestRolloutMissing = "RolloutMissing"
 )
+
+// IsAboutToBeApplied tells of the reason of a manifest's Applied, which is False, whether that passes by itself: it is no failure.
+func IsAboutToBeApplied(reason string) bool {
+	return reason == ReasonManifestPreparing || reason == ReasonManifestWaitingForRollout
+}
 
 // Reasons of a manifest's Available.
 const (

@@ -133,6 +133,12 @@ const (
 	// AnnotationAppliedOverrides is, on the first Work of a binding that has overrides, which, as JSON: a binding that somebody
 	// deleted is made again with them.
 	AnnotationAppliedOverrides = "fleetwright.io/applied-overrides"
+	// AnnotationInRelease names, on a Kruise Rollout of the hub, the clusters in which it is in the middle of a release, in order and
+	// separated by commas. The hub alone keeps it; it is not carried to members. While it stands, the Rollout cannot be deleted.
+	AnnotationInRelease = "fleetwright.io/in-release"
+	// AnnotationDeleteInRelease, "true" on a Kruise Rollout or its Deployment, allows to delete it in the middle of a release: on the hub,
+	// and in a member, whose copy carries it.
+	AnnotationDeleteInRelease = "fleetwright.io/delete-in-release"
 	// AnnotationHeldObjects is, on a Work, a JSON list of identifiers of objects that it does not have because they could not be
 	// overridden, and that agents leave as they are if they have placed them; or HeldAll, where they would be too many to list.
 	AnnotationHeldObjects = "fleetwright.io/held-objects"

@@ -59,6 +59,8 @@ type Applier struct {
 	locks    locks
 	// autoscalers tells when what scales workloads in the member has changed.
 	autoscalers *autoscalers
+	// rollouts knows the member's Kruise Rollouts.
+	rollouts *rollouts
 	// settling is how long what would go with an object may stay the same before that is left to it.
 	settling time.Duration
 
@@ -84,6 +86,8 @@ type Applier struct {
 type waits struct {
 	// works: another Work may give up an object, or take one over. kinds: the member may come to know a kind.
 	works, kinds bool
+	// rollouts: a Rollout may come to guard a Deployment.
+	rollouts bool
 }
 
 // workMemory is what an agent remembers of a Work between passes. It is used by the one pass over that Work. All of it can
@@ -151,6 +155,7 @@ func New(options Options) (*Applier, error) {
 	}
 	a.watches = newWatches(objects, heads, a.enqueue, a.kindsChanged)
 	a.autoscalers = newAutoscalers(objects.Resource(autoscalerResource), a.enqueue)
+	a.rollouts = newRollouts(objects, a.rolloutChanged)
 	return a, nil
 }
 
@@ -168,7 +173,7 @@ func (a *Applier) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller of Works: %w", err)
 	}
-	for _, r := range []manager.Runnable{a.watches, a.autoscalers} {
+	for _, r := range []manager.Runnable{a.watches, a.autoscalers, a.rollouts} {
 		if err := mgr.Add(r); err != nil {
 			return fmt.Errorf("add the watches of the member: %w", err)
 		}
@@ -261,7 +266,20 @@ func (a *Applier) switchTo(active bool) bool {
 // look at the Works that wait for one.
 func (a *Applier) kindsChanged() {
 	a.kinds.forget()
-	a.wake("", func(w waits) bool { return w.kinds })
+	a.wake("", func(w waits) bool { return w.kinds || w.rollouts })
+	for _, name := range a.rollouts.works() { // the kind Rollout may have come, or gone
+		a.enqueue(name)
+	}
+}
+
+// rolloutChanged looks at a Work that has a Deployment beside a Rollout which has changed; at once, where a Deployment waits for one.
+func (a *Applier) rolloutChanged(name string) {
+	a.mu.Lock()
+	if a.waiting[name].rollouts {
+		a.woken[name] = true
+	}
+	a.mu.Unlock()
+	a.enqueue(name)
 }
 
 // wake has those Works tried again at once, however often they have failed, that wait for what has happened. It passes
@@ -303,6 +321,7 @@ func (a *Applier) forget(name string) {
 	a.mu.Unlock()
 	a.watches.set(name, nil)
 	a.autoscalers.set(name, nil)
+	a.rollouts.set(name, schema.GroupVersionResource{}, nil)
 }
 
 // resource returns the dynamic client for objects of a resource in a namespace, or for cluster-scoped ones.

@@ -43,23 +43,18 @@ type attempt struct {
 	wanted, live *unstructured.Unstructured
 	// dropped are the fields that the member does not know.
 	dropped []string
+	// keepsTemplate tells that the pod template stays as the member has it.
+	keepsTemplate bool
 }
 
 // do writes the object, leaves in the manifest what became of it, and returns what is to be said of it. A conflict means
 // that somebody else wrote at the same moment: read anew, and decide again.
 func (w *attempt) do(ctx context.Context) (note string, err error) {
 	w.prepare()
+	var r released
 	if w.live != nil {
-		if err := w.migrate(ctx); err != nil {
+		if r, err = w.leaveToOthers(ctx); err != nil {
 			return "", err
-		}
-		w.manifest.kept = kept{held: held(w.live)}
-		retained, err := retain(w.wanted, w.live, func() (bool, error) { return w.autoscaled(ctx) })
-		if err != nil {
-			return "", err
-		}
-		if retained {
-			w.wanted.SetResourceVersion(w.live.GetResourceVersion()) // what was kept must still be true
 		}
 	}
 	if err := w.apply(ctx); err != nil {
@@ -68,12 +63,38 @@ func (w *attempt) do(ctx context.Context) (note string, err error) {
 	if err := w.disownOthers(ctx); err != nil {
 		return "", err
 	}
+	if w.keepsTemplate {
+		w.manifest.sayWithheld(r.decision)
+		return "", nil
+	}
 	w.detect(ctx)
 	if len(w.dropped) == 0 {
 		return "", nil
 	}
 	slices.Sort(w.dropped)
 	return "the member does not know, and dropped: " + few(slices.Compact(w.dropped)), nil
+}
+
+// leaveToOthers leaves in an object that exists to others what they are in charge of: values that are theirs for the time being, and a pod
+// template that may not be replaced now.
+func (w *attempt) leaveToOthers(ctx context.Context) (released, error) {
+	if err := w.migrate(ctx); err != nil {
+		return released{}, err
+	}
+	r, err := w.lookAtRelease(ctx)
+	if err != nil {
+		return released{}, err
+	}
+	w.manifest.kept = kept{held: r.now}
+	retained, err := retain(w.wanted, w.live, r.now, func() (bool, error) { return w.autoscaled(ctx) })
+	if err != nil {
+		return released{}, err
+	}
+	if retained || r.guarded {
+		w.wanted.SetResourceVersion(w.live.GetResourceVersion()) // what was kept, and decided by, must still be true
+	}
+	_, err = w.withhold(ctx, r.decision)
+	return r, err
 }
 
 // apply applies the object on the server's side, if it is still the one that was looked at. Fields that the member's schema
@@ -255,6 +276,11 @@ func (w *attempt) merge(ctx context.Context) error {
 	w.wanted.SetResourceVersion("")
 	w.wanted.SetUID("")
 	w.wanted.SetOwnerReferences(nil)
+	if template, has, err := unstructured.NestedFieldCopy(w.liveObject(), "spec", "template"); w.keepsTemplate && has && err == nil {
+		if err := unstructured.SetNestedField(w.wanted.Object, template, "spec", "template"); err != nil { // what a merge does not say is removed
+			return fmt.Errorf("keep the pod template: %w", err)
+		}
+	}
 	if err := w.annotate(); err != nil {
 		return err
 	}
@@ -272,6 +298,14 @@ func (w *attempt) merge(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// liveObject is the content of what is there.
+func (w *attempt) liveObject() map[string]any {
+	if w.live == nil {
+		return nil
+	}
+	return w.live.Object
 }
 
 // annotate puts what is applied into the object itself, for the next merge. Where it may not stand there, the empty mark

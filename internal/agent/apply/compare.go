@@ -41,8 +41,21 @@ func (w *attempt) compare(ctx context.Context) (*comparison, error) {
 		return &comparison{details: drift.Missing()}, nil
 	}
 	manifest := w.wanted.DeepCopy()
-	w.manifest.kept = kept{held: held(w.live)}
-	if _, err := retain(manifest, w.live, func() (bool, error) { return w.autoscaled(ctx) }); err != nil {
+	r, err := w.lookAtRelease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.manifest.kept = kept{held: r.now}
+	if r.now && w.whole() {
+		for _, field := range []string{"paused", "strategy"} { // said or not, they are Kruise's until it is done
+			if value, has, err := unstructured.NestedFieldCopy(w.live.Object, "spec", field); has && err == nil {
+				if err := unstructured.SetNestedField(manifest.Object, value, "spec", field); err != nil {
+					return nil, fmt.Errorf("leave spec.%s to Kruise: %w", field, err)
+				}
+			}
+		}
+	}
+	if _, err := retain(manifest, w.live, r.now, func() (bool, error) { return w.autoscaled(ctx) }); err != nil {
 		return nil, err
 	}
 	found := &comparison{generation: ptr.To(w.live.GetGeneration())}
@@ -64,6 +77,11 @@ func (w *attempt) rehearse(ctx context.Context, manifest *unstructured.Unstructu
 	if w.whole() {
 		return w.rehearseReplacing(ctx, manifest)
 	}
+	return w.rehearseApply(ctx, manifest)
+}
+
+// rehearseApply returns what the object would become if a manifest were applied.
+func (w *attempt) rehearseApply(ctx context.Context, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	manifest.SetUID(w.live.GetUID())
 	for range rounds {
 		data, err := json.Marshal(manifest.Object)
@@ -191,8 +209,7 @@ func (p *pass) inParallel(ctx context.Context, manifests []*manifest, do func(co
 		}
 		if m.reason != "" {
 			failed = true
-			w := waitsOf(m)
-			p.waits = waits{works: p.waits.works || w.works, kinds: p.waits.kinds || w.kinds}
+			p.waits = p.waits.and(waitsOf(m))
 		}
 	}
 	p.memory.findings = fresh

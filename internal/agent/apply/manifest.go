@@ -59,7 +59,7 @@ func (m *manifest) kind() schema.GroupVersionKind {
 }
 
 // pending tells that the manifest is about to be applied, as soon as what it waits for has happened.
-func (m *manifest) pending() bool { return m.reason == placementv1.ReasonManifestPreparing }
+func (m *manifest) pending() bool { return placementv1.IsAboutToBeApplied(m.reason) }
 
 // head is the part of a manifest that tells which object it is.
 type head struct {

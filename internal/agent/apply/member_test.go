@@ -11,6 +11,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"github.com/fleetwright/fleetwright/test/framework"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -429,7 +430,7 @@ func testAutoscaled(t *testing.T) {
 	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(aside), aside); err != nil {
 		t.Fatal(err)
 	}
-	aside.Spec.ScaleTargetRef.Name += kruiseDisabled
+	aside.Spec.ScaleTargetRef.Name += kruise.Aside
 	if err := a.member.Update(t.Context(), aside); err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +454,7 @@ func testReleased(t *testing.T) {
 	if err := a.member.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
 		t.Fatal(err)
 	}
-	live.Annotations = map[string]string{kruiseInProgress: "x"}
+	live.Annotations = map[string]string{kruise.InProgress: "x"}
 	live.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	if err := a.member.Update(t.Context(), live); err != nil {
 		t.Fatal(err)
@@ -466,7 +467,7 @@ func testReleased(t *testing.T) {
 	if live.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("Kruise's strategy has become %s", live.Spec.Strategy.Type)
 	}
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+kruiseInProgress+`":null}}}`))
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+kruise.InProgress+`":null}}}`))
 	if err := a.member.Patch(t.Context(), live, patch); err != nil {
 		t.Fatal(err)
 	}

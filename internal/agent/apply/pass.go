@@ -50,7 +50,7 @@ func (p *pass) lookAgain(after time.Duration) {
 func (a *Applier) begin(ctx context.Context, work *placementv1.Work) (*pass, error) {
 	// Until the pass knows what it waits for, it waits for everything: whatever happens meanwhile brings another pass.
 	a.mu.Lock()
-	a.waiting[work.Name] = waits{works: true, kinds: true}
+	a.waiting[work.Name] = waits{works: true, kinds: true, rollouts: true}
 	woken := a.woken[work.Name]
 	delete(a.woken, work.Name)
 	a.mu.Unlock()
@@ -155,6 +155,6 @@ func (p *pass) failedBefore(m *manifest) bool {
 	}
 	m.reason, m.problem, m.gvr, m.id.Resource = last.reason, last.problem, last.gvr, last.gvr.Resource
 	m.held, m.drift, m.diff = last.held, last.drift, last.diff
-	p.waits = waits{works: p.waits.works || last.waits.works, kinds: p.waits.kinds || last.waits.kinds}
+	p.waits = p.waits.and(last.waits)
 	return true
 }

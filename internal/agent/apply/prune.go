@@ -229,6 +229,13 @@ func (p *pass) tryRemove(ctx context.Context, r *placementv1.AppliedResourceMeta
 	if why := placement.OwnOfCluster(key.GroupKind, live); why != "" { // whatever the hub asks
 		return true, p.release(ctx, client, live, key, why)
 	}
+	if why, err := p.inRelease(ctx, live, key); err != nil || why != "" {
+		if err == nil {
+			p.removing = append(p.removing, key.String()+" ("+why+")")
+			p.lookAgain(recheck)
+		}
+		return false, err
+	}
 	if held, err := p.heldBy(ctx, live, key); err != nil || held.wait != "" {
 		if err == nil {
 			p.removing = append(p.removing, key.String()+" ("+held.wait+")")

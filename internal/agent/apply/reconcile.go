@@ -121,6 +121,7 @@ func (p *pass) apply(ctx context.Context) error {
 	p.manifests = decode(p.work)
 	p.resolve(ctx)
 	p.watch()
+	p.followRollouts(ctx)
 	if err := p.record(ctx); err != nil {
 		return p.blocked(ctx, err)
 	}
@@ -218,9 +219,15 @@ type failure struct {
 
 func waitsOf(m *manifest) waits {
 	return waits{
-		works: m.pending() || (m.reason == placementv1.ReasonManifestFailedToTakeOver && m.held == ""),
-		kinds: m.gvr.Resource == "",
+		works:    m.pending() || (m.reason == placementv1.ReasonManifestFailedToTakeOver && m.held == ""),
+		kinds:    m.gvr.Resource == "" || m.reason == placementv1.ReasonManifestRolloutMissing,
+		rollouts: m.reason == placementv1.ReasonManifestWaitingForRollout || m.reason == placementv1.ReasonManifestRolloutMissing,
 	}
+}
+
+// and is what either waits for.
+func (w waits) and(o waits) waits {
+	return waits{works: w.works || o.works, kinds: w.kinds || o.kinds, rollouts: w.rollouts || o.rollouts}
 }
 
 func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
@@ -235,8 +242,7 @@ func (p *pass) applyWave(ctx context.Context, wave []*manifest) {
 			p.memory.applied[m.key] = *states[i]
 		}
 		if m.reason != "" {
-			w := waitsOf(m)
-			p.waits = waits{works: p.waits.works || w.works, kinds: p.waits.kinds || w.kinds}
+			p.waits = p.waits.and(waitsOf(m))
 		}
 	}
 }

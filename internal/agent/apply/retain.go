@@ -4,18 +4,9 @@ import (
 	"maps"
 	"reflect"
 
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
-// Marks of Kruise Rollouts on a Deployment that it is releasing.
-const (
-	kruiseInProgress = "rollouts.kruise.io/in-progressing"
-	kruiseControl    = "batchrelease.rollouts.kruise.io/control-info"
-	// kruiseDisabled ends the name of the workload in an autoscaler that Kruise has put aside during a release.
-	kruiseDisabled = "-DisableByRollout"
-	// kruiseStable is the label by which Kruise keeps a Service on the stable pods during a release.
-	kruiseStable = "pod-template-hash"
 )
 
 var (
@@ -34,43 +25,34 @@ type kept struct {
 	epoch  int
 }
 
-// held tells whether Kruise is releasing an object.
-func held(o *unstructured.Unstructured) bool {
-	if o.GroupVersionKind().GroupKind() != deployments {
-		return false
-	}
-	annotations := o.GetAnnotations()
-	return annotations[kruiseInProgress] != "" || annotations[kruiseControl] != ""
-}
-
 // stillKept tells whether those are still in charge to whom something of an object was left when it was applied.
 func (p *pass) stillKept(k kept, key objectKey, seen *unstructured.Unstructured) bool {
-	return (!k.held || held(seen)) && (!k.scaled || p.autoscalers.epoch(key.namespace) == k.epoch)
+	return (!k.held || p.releasing(key, seen)) && (!k.scaled || p.autoscalers.epoch(key.namespace) == k.epoch)
 }
 
 // retain puts into what is to be applied the values of the live object which somebody in the member is in charge of for the
 // time being, and tells whether it changed anything. What a manifest says nothing of needs no care: nobody applies it.
 //
-// Each value is kept as it is rather than left out, since what is left out of an applied object is removed from it.
-func retain(wanted, live *unstructured.Unstructured, autoscaled func() (bool, error)) (bool, error) {
+// held tells that Kruise is releasing the object. Each value is kept as it is rather than left out, since what is left out of an applied object is removed from it.
+func retain(wanted, live *unstructured.Unstructured, held bool, autoscaled func() (bool, error)) (bool, error) {
 	switch live.GroupVersionKind().GroupKind() {
 	case autoscalerKind:
 		want, _, _ := unstructured.NestedString(wanted.Object, "spec", "scaleTargetRef", "name")
 		have, _, _ := unstructured.NestedString(live.Object, "spec", "scaleTargetRef", "name")
-		return have == want+kruiseDisabled && keep(wanted, live, "spec", "scaleTargetRef", "name"), nil
+		return have == want+kruise.Aside && keep(wanted, live, "spec", "scaleTargetRef", "name"), nil
 	case services:
 		want, _, _ := unstructured.NestedStringMap(wanted.Object, "spec", "selector")
 		have, _, _ := unstructured.NestedStringMap(live.Object, "spec", "selector")
-		hash, held := have[kruiseStable]
+		hash, held := have[kruise.Stable]
 		if want == nil || !held {
 			return false, nil
 		}
 		want = maps.Clone(want)
-		want[kruiseStable] = hash
+		want[kruise.Stable] = hash
 		return maps.Equal(want, have) && keep(wanted, live, "spec", "selector"), nil
 	}
 	changed := false
-	if held(live) {
+	if held && live.GroupVersionKind().GroupKind() == deployments {
 		changed = keep(wanted, live, "spec", "paused")
 		changed = keep(wanted, live, "spec", "strategy") || changed
 	}
@@ -116,5 +98,5 @@ func keep(wanted, live *unstructured.Unstructured, path ...string) bool {
 func targets(autoscaler *unstructured.Unstructured, kind schema.GroupKind, name string) bool {
 	ref, _, _ := unstructured.NestedStringMap(autoscaler.Object, "spec", "scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(ref["apiVersion"])
-	return err == nil && gv.Group == kind.Group && ref["kind"] == kind.Kind && (ref["name"] == name || ref["name"] == name+kruiseDisabled)
+	return err == nil && gv.Group == kind.Group && ref["kind"] == kind.Kind && (ref["name"] == name || ref["name"] == name+kruise.Aside)
 }

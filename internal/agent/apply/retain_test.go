@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,8 +69,8 @@ func TestRetain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wanted := parse(t, tc.wanted)
-			changed, err := retain(wanted, parse(t, tc.live), tc.autoscaled)
+			wanted, live := parse(t, tc.wanted), parse(t, tc.live)
+			changed, err := retain(wanted, live, kruise.Holds(live.GetAnnotations()), tc.autoscaled)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -133,7 +133,7 @@ func (p *pass) judge(m *manifest, conditions *[]metav1.Condition, counts *tally)
 		reason, message = placementv1.ReasonManifestAppliedWithFailedDriftDetection, m.undetected
 	}
 	p.set(conditions, placementv1.ConditionApplied, metav1.ConditionTrue, reason, message)
-	verdict := health.Judge(p.latest(m))
+	verdict := health.JudgeReleased(p.latest(m), p.rollouts.of(m.key))
 	state := metav1.ConditionFalse
 	if verdict.Available {
 		state = metav1.ConditionTrue

@@ -17,7 +17,7 @@ var waves = []map[string][]string{
 		"apiextensions.k8s.io": {"customresourcedefinitions"},
 	},
 	{"rbac.authorization.k8s.io": {"clusterroles", "roles"}},
-	{"rbac.authorization.k8s.io": {"clusterrolebindings", "rolebindings"}},
+	{"rbac.authorization.k8s.io": {"clusterrolebindings", "rolebindings"}, "rollouts.kruise.io": {"rollouts"}},
 	{
 		"": {"services", "pods", "replicationcontrollers"}, "apps": {"daemonsets", "replicasets", "deployments", "statefulsets"},
 		"autoscaling": {"horizontalpodautoscalers"}, "batch": {"jobs", "cronjobs"}, "networking.k8s.io": {"ingresses"},

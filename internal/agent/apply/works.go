@@ -8,7 +8,10 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -26,6 +29,8 @@ type view struct {
 	reportsOnly bool
 	// objects are what the Work lists.
 	objects map[objectKey]bool
+	// releases are, by Deployment, the names of the Rollouts that the Work lists, which are not disabled, and release it.
+	releases map[objectKey][]string
 }
 
 // wants tells whether a Work still claims an object. One that goes by accident does: the hub makes it again.
@@ -62,6 +67,7 @@ func (w works) complete(v *view) bool {
 type listing struct {
 	generation int64
 	objects    map[objectKey]bool
+	releases   map[objectKey][]string
 }
 
 // readWorks reads the Works of the cluster from the cache.
@@ -81,23 +87,50 @@ func (a *Applier) readWorks(ctx context.Context) (works, error) {
 			known = listingOf(work)
 		}
 		listings[work.UID] = known
-		all[work.Name] = viewOf(work, known.objects)
+		all[work.Name] = viewOf(work, known)
 	}
 	a.listings = listings
 	return all, nil
 }
 
 func listingOf(work *placementv1.Work) *listing {
-	l := &listing{generation: work.Generation, objects: map[objectKey]bool{}}
+	l := &listing{generation: work.Generation, objects: map[objectKey]bool{}, releases: map[objectKey][]string{}}
 	for i := range work.Spec.Workload.Manifests {
 		if key, _, err := keyOf(work.Spec.Workload.Manifests[i].Raw); err == nil && key.name != "" {
 			l.objects[key] = true
+			l.noteRollout(key, work.Spec.Workload.Manifests[i].Raw)
 		}
 	}
 	return l
 }
 
-func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
+// noteRollout takes note of which Deployment a Rollout releases.
+func (l *listing) noteRollout(key objectKey, raw []byte) {
+	if !kruise.IsRollout(key.GroupKind) {
+		return
+	}
+	rollout := &unstructured.Unstructured{}
+	if rollout.UnmarshalJSON(raw) != nil || kruise.Disabled(rollout) {
+		return
+	}
+	kind, name := kruise.Workload(rollout)
+	workload := objectKey{GroupKind: kind, namespace: key.namespace, name: name}
+	l.releases[workload] = append(l.releases[workload], key.name)
+}
+
+// rolloutsOf names the Rollouts that Works of the cluster list and that release a Deployment. One that is compared alone, or that goes
+// on the hub's wish, releases nothing.
+func (w works) rolloutsOf(key objectKey) []string {
+	names := sets.New[string]()
+	for _, v := range w {
+		if !v.reportsOnly && (!v.deleting || !v.removal) {
+			names.Insert(v.releases[key]...)
+		}
+	}
+	return sets.List(names)
+}
+
+func viewOf(work *placementv1.Work, listed *listing) *view {
 	// A Work that was made without a count stands for itself.
 	parts, err := strconv.Atoi(work.Annotations[placementv1.AnnotationWorkCount])
 	if err != nil || parts < 1 {
@@ -109,6 +142,6 @@ func viewOf(work *placementv1.Work, objects map[objectKey]bool) *view {
 		binding: work.Labels[placementv1.LabelParentBinding], index: work.Labels[placementv1.LabelParentSnapshotIndex], parts: parts,
 		deleting: deleting, removal: confirmed == "true" || confirmed == placementv1.RemovalAbandons,
 		abandons:    deleting && confirmed == placementv1.RemovalAbandons,
-		reportsOnly: work.Spec.ApplyStrategy.ReportsOnly(), objects: objects,
+		reportsOnly: work.Spec.ApplyStrategy.ReportsOnly(), objects: listed.objects, releases: listed.releases,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -129,16 +130,16 @@ func judge[T any](f func(*T) Verdict) rule {
 func deployment(d *appsv1.Deployment) Verdict {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && d.Status.ObservedGeneration == d.Generation {
+		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" && !kruise.Holds(d.Annotations) && d.Status.ObservedGeneration == d.Generation {
 			return failed("The Deployment has not progressed within its deadline: %s", c.Message)
 		}
 	}
 	switch {
 	case d.Status.ObservedGeneration != d.Generation:
 		return notYet("its controller has not seen generation %d", d.Generation)
-	case d.Status.UpdatedReplicas != want && rolledOut(d.Annotations) && d.Status.AvailableReplicas >= want:
+	case d.Status.UpdatedReplicas != want && kruise.Holds(d.Annotations) && d.Status.AvailableReplicas >= want:
 		return byRollout(d.Status.UpdatedReplicas, want)
-	case d.Status.UpdatedReplicas != want && rolledOut(d.Annotations):
+	case d.Status.UpdatedReplicas != want && kruise.Holds(d.Annotations):
 		return notYet("%d of %d replicas are available", d.Status.AvailableReplicas, want)
 	case d.Status.UpdatedReplicas != want && d.Spec.Paused:
 		return paused("it is paused with %d of %d replicas updated, until somebody sets its spec.paused to false", d.Status.UpdatedReplicas, want)
@@ -161,7 +162,7 @@ func statefulSet(s *appsv1.StatefulSet) Verdict {
 		return notYet("%d of %d replicas are available", s.Status.AvailableReplicas, want)
 	case s.Status.CurrentReplicas == s.Status.UpdatedReplicas && s.Status.CurrentRevision == s.Status.UpdateRevision:
 		return available()
-	case rolledOut(s.Annotations):
+	case kruise.Holds(s.Annotations):
 		return byRollout(s.Status.UpdatedReplicas, want)
 	}
 	const held = "%d of %d replicas are updated, and the others are held by its updateStrategy, until somebody "

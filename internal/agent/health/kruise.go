@@ -4,22 +4,9 @@ import (
 	"fmt"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// What Kruise Rollouts puts on a workload whose update it has taken in hand.
-const (
-	kruiseInProgress = "rollouts.kruise.io/in-progressing"
-	kruiseControl    = "batchrelease.rollouts.kruise.io/control-info"
-)
-
-// rolledOut tells whether a Kruise Rollout updates a workload. It holds the workload's own controller back then, and nobody
-// else is to change that.
-func rolledOut(annotations map[string]string) bool {
-	_, begun := annotations[kruiseInProgress]
-	_, controlled := annotations[kruiseControl]
-	return begun || controlled
-}
 
 // byRollout is of a workload that a Kruise Rollout updates: whether that waits for somebody, the Rollout tells.
 func byRollout(updated, replicas int32) Verdict {
@@ -28,14 +15,51 @@ func byRollout(updated, replicas int32) Verdict {
 	return v
 }
 
+// JudgeReleased tells whether a workload is available of which Kruise Rollouts are in charge. While one of them is in the middle of a
+// release the workload is not, however its pods are, nor has it failed: the release is what it waits for, and perhaps a person.
+func JudgeReleased(object *unstructured.Unstructured, rollouts []*unstructured.Unstructured) Verdict {
+	v := Judge(object)
+	if object.GetDeletionTimestamp() != nil {
+		return v
+	}
+	for _, r := range rollouts {
+		if kruise.Phase(r) != kruise.PhaseProgressing {
+			continue
+		}
+		switch of := progressing(r); {
+		case of.Reason == placementv1.ReasonManifestPaused && missesPods(object):
+			return notYet("Rollout %s releases it, and not all of its replicas are available", r.GetName())
+		case of.Reason == placementv1.ReasonManifestPaused:
+			return of
+		case v.Reason == placementv1.ReasonManifestAvailabilityFailed:
+			return notYet("Rollout %s releases it: %s", r.GetName(), v.Message)
+		case v.Available:
+			v = notYet("Rollout %s has not ended its release", r.GetName())
+			v.Reason = placementv1.ReasonManifestUpdatedByRollout
+		}
+	}
+	return v
+}
+
+// missesPods tells whether fewer pods of a workload are available than it is to have.
+func missesPods(object *unstructured.Unstructured) bool {
+	want, said, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	have, _, _ := unstructured.NestedInt64(object.Object, "status", "availableReplicas")
+	return (said && have < want) || (!said && have < 1)
+}
+
 // rollout judges a Kruise Rollout: it is available where it has nothing to do.
 func rollout(u *unstructured.Unstructured) (Verdict, error) {
 	phase, _, err := unstructured.NestedString(u.Object, "status", "phase")
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read its phase: %w", err)
 	}
-	if seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); phase != "" && seen != u.GetGeneration() {
-		return notYet("its controller has not seen generation %d", u.GetGeneration()), nil
+	if phase != "" && !kruise.Observed(u) {
+		v := notYet("its controller has not seen generation %d", u.GetGeneration())
+		if phase == kruise.PhaseProgressing {
+			v.Reason = placementv1.ReasonManifestUpdatedByRollout
+		}
+		return v, nil
 	}
 	switch phase {
 	case "", "Initial": // placed ahead of what it is for, as is wise, it has nothing to tell of
@@ -44,54 +68,23 @@ func rollout(u *unstructured.Unstructured) (Verdict, error) {
 		return v, nil
 	case "Healthy", "Disabled":
 		return available(), nil
-	case "Progressing":
+	case kruise.PhaseProgressing:
 		return progressing(u), nil
 	default:
 		return notYet("its phase is %s", phase), nil
 	}
 }
 
-// progressing judges a Rollout that is on its way.
+// progressing judges a Rollout that is in the middle of a release.
 func progressing(u *unstructured.Unstructured) Verdict {
-	message, _, _ := unstructured.NestedString(u.Object, "status", "message")
-	if stopped, _, _ := unstructured.NestedBool(u.Object, "spec", "strategy", "paused"); stopped && progressingReason(u) == "Paused" {
+	if kruise.Paused(u) {
 		return paused("it is paused, until somebody sets its spec.strategy.paused to false")
 	}
-	for _, style := range []string{"canary", "blueGreen"} {
-		status, has, _ := unstructured.NestedMap(u.Object, "status", style+"Status")
-		if !has || status["currentStepState"] != "StepPaused" {
-			continue
-		}
-		at, _, _ := unstructured.NestedInt64(status, "currentStepIndex")
-		steps, _, _ := unstructured.NestedSlice(u.Object, "spec", "strategy", style, "steps")
-		if waits(steps, at) {
-			return paused("its step %d of %d is done and waits for somebody to approve it: kubectl kruise rollout approve rollout/%s -n %s",
-				at, len(steps), u.GetName(), u.GetNamespace())
-		}
+	if a, waits := kruise.Approval(u); waits {
+		return paused("%s", a)
 	}
-	return notYet("the Rollout is on its way: %s", message)
-}
-
-// waits tells whether the pause after a step, counted from 1, ends when somebody says so and not by itself.
-func waits(steps []any, at int64) bool {
-	if at < 1 || at > int64(len(steps)) {
-		return false
-	}
-	step, ok := steps[at-1].(map[string]any)
-	if !ok {
-		return false
-	}
-	_, timed, _ := unstructured.NestedFieldNoCopy(step, "pause", "duration")
-	return !timed
-}
-
-func progressingReason(u *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, ok := c.(map[string]any); ok && condition["type"] == "Progressing" {
-			reason, _ := condition["reason"].(string)
-			return reason
-		}
-	}
-	return ""
+	message, _, _ := unstructured.NestedString(u.Object, "status", "message")
+	v := notYet("the Rollout is on its way: %s", message)
+	v.Reason = placementv1.ReasonManifestUpdatedByRollout
+	return v
 }

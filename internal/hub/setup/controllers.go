@@ -9,6 +9,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/consistency"
 	"github.com/fleetwright/fleetwright/internal/hub/division"
 	"github.com/fleetwright/fleetwright/internal/hub/eviction"
+	"github.com/fleetwright/fleetwright/internal/hub/inrelease"
 	"github.com/fleetwright/fleetwright/internal/hub/joining"
 	"github.com/fleetwright/fleetwright/internal/hub/membercluster"
 	"github.com/fleetwright/fleetwright/internal/hub/objectstatus"
@@ -64,6 +65,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 			Client: cached, Metadata: live.metadata, Mapper: mgr.GetRESTMapper(), Recorder: recorder, Clock: real, Rules: rules, Changes: watches,
 		},
 		&claim.StatusController{Client: cached, Clock: real},
+		&inrelease.Controller{Client: cached},
 		&statusback.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Recorder: recorder, Changes: watches},
 	}
 	for _, kinds := range placement.AllKinds() {

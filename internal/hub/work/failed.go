@@ -38,7 +38,7 @@ func failedPlacements(works []*placementv1.Work, overridden *metav1.Condition) [
 			if c := fails(m, placementv1.ConditionDiffReported); c != nil {
 				unapplied = append(unapplied, failed(work, &m.Identifier, c))
 			} else if c := fails(m, placementv1.ConditionApplied); c != nil {
-				if c.Reason != placementv1.ReasonManifestPreparing {
+				if !placementv1.IsAboutToBeApplied(c.Reason) {
 					unapplied = append(unapplied, failed(work, &m.Identifier, c))
 				}
 			} else if c := fails(m, placementv1.ConditionAvailable); c != nil {
@@ -81,12 +81,12 @@ func hasFailedManifest(status *placementv1.ResourceBindingStatus) bool {
 
 // firstProblem describes the first object of a Work whose condition is False, and says how many more there are.
 func firstProblem(work *placementv1.Work, conditionType, otherwise string) string {
-	return first(work, conditionType, otherwise, func(c *metav1.Condition) bool { return c.Reason != placementv1.ReasonManifestPreparing })
+	return first(work, conditionType, otherwise, func(c *metav1.Condition) bool { return !placementv1.IsAboutToBeApplied(c.Reason) })
 }
 
 // firstAwaited does so for the objects that the member is about to apply.
 func firstAwaited(work *placementv1.Work, otherwise string) string {
-	return first(work, placementv1.ConditionApplied, otherwise, func(c *metav1.Condition) bool { return c.Reason == placementv1.ReasonManifestPreparing })
+	return first(work, placementv1.ConditionApplied, otherwise, func(c *metav1.Condition) bool { return placementv1.IsAboutToBeApplied(c.Reason) })
 }
 
 func first(work *placementv1.Work, conditionType, otherwise string, counts func(*metav1.Condition) bool) string {

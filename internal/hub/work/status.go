@@ -185,7 +185,7 @@ func appliedOutcome(work *placementv1.Work) (outcome, *metav1.Condition) {
 		c := meta.FindStatusCondition(work.Status.ManifestConditions[i].Conditions, placementv1.ConditionApplied)
 		switch {
 		case c == nil || c.Status == metav1.ConditionTrue:
-		case c.Reason == placementv1.ReasonManifestPreparing:
+		case placementv1.IsAboutToBeApplied(c.Reason):
 			preparing = true
 		default:
 			refused = true

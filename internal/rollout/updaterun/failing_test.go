@@ -88,6 +88,21 @@ func playDeadlineRollout(s *sim) {
 	s.wait(4 * time.Second)
 }
 
+// playRelease has clusters wait for people in the middle of their Rollouts: the run waits with them, is stopped, and another takes it over.
+func playRelease(s *sim) {
+	s.snapshots = 2
+	s.strategy("patient", environment("staging", within(time.Minute)), environment("canary", sortedBy("order"), atMost("100%"), within(time.Minute)))
+	s.do("a run is created, and member2 waits for a person", func() { s.create("second", "patient", "1", run); s.settle(); s.awaitsApproval("member2") })
+	s.wait(48 * time.Hour)
+	s.do("somebody approves, and the rest of the batches come", func() { s.rollOut("member2", placementv1.ReasonManifestUpdatedByRollout) })
+	s.do("member2 is available, and the canaries wait for a person", func() { s.available("member2"); s.settle(); s.awaitsApproval("member1"); s.awaitsApproval("member3") })
+	s.do("the run is stopped", func() { s.setState("second", stop) })
+	s.do("somebody approves in member3", func() { s.available("member3") })
+	s.do("another run takes over, while member1 is in the middle of its batches", func() { s.create("back", "patient", "0", run) })
+	s.do("member2 is back", func() { s.available("member2") })
+	s.do("the canaries are back", func() { s.available("member1"); s.available("member3") })
+}
+
 // playSkipAndRetry skips clusters at every point, and has one updated all the same.
 func playSkipAndRetry(s *sim) {
 	s.snapshots = 2

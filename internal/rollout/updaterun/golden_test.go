@@ -58,6 +58,7 @@ func TestGolden(t *testing.T) {
 		"too-many":         playTooManyFailures,
 		"deadline-clock":   playDeadlineClock,
 		"deadline-rollout": playDeadlineRollout,
+		"release":          playRelease,
 		"skip-and-retry":   playSkipAndRetry,
 		"late-retry":       playLateRetry,
 		"late-failure":     playLateFailure,

@@ -327,7 +327,7 @@ func randomAction(t *rapid.T, s *sim) action {
 	return action{
 		kind: rapid.SampledFrom([]string{"available", "available", "available", "refuse", "applying", "stop", "run", "run", "approve", "approve",
 			"approve wrongly", "delete request", "tick", "tick", "leave", "leaving", "rejoin", "new run", "relabel", "nothing",
-			"pause", "skip", "retry", "retry", "retry failed", "cancel"}).Draw(t, "action"),
+			"pause", "await approval", "skip", "retry", "retry", "retry failed", "cancel"}).Draw(t, "action"),
 		cluster: rapid.SampledFrom(slices.Sorted(maps.Keys(s.bindings))).Draw(t, "cluster"),
 		run:     rapid.SampledFrom(slices.Sorted(maps.Keys(s.runs))).Draw(t, "run"),
 		index:   rapid.SampledFrom([]string{"", "0", "1"}).Draw(t, "index"),
@@ -366,6 +366,10 @@ func (h *history) happen(a action) {
 	case "pause":
 		if inFlight {
 			h.pause(a.cluster)
+		}
+	case "await approval":
+		if inFlight {
+			h.awaitsApproval(a.cluster)
 		}
 	case "skip":
 		h.skip(a.run, a.cluster)

@@ -12,6 +12,7 @@ import (
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -175,6 +176,15 @@ func (s *sim) pause(cluster string) {
 // rollOut has a member answer that a Rollout updates what it was given, and is on its way or waits for somebody.
 func (s *sim) rollOut(cluster, rollout string) {
 	s.lacks(cluster, "Deployment", placementv1.ReasonManifestUpdatedByRollout, "Rollout", rollout)
+}
+
+// awaitsApproval has a member answer that a step of a Rollout waits there for a person.
+func (s *sim) awaitsApproval(cluster string) {
+	s.lacks(cluster, "Deployment", placementv1.ReasonManifestPaused, "Rollout", placementv1.ReasonManifestPaused)
+	failed := s.bindings[cluster].Status.FailedPlacements
+	for i := range failed {
+		failed[i].Condition.Message = "Manifest is not yet available: " + kruise.AwaitedApproval{Step: 1, Steps: 2, Namespace: "demo", Name: "web"}.String()
+	}
 }
 
 // lacks has a member answer that objects are not available, each given as its kind and the reason.

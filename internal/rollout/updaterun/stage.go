@@ -7,6 +7,7 @@ import (
 	"time"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"github.com/fleetwright/fleetwright/internal/rollout/verdict"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ func (s *step) stage(i int, mayStart bool) (done bool) {
 		s.set(&stage.Conditions, placementv1.ConditionProgressing, metav1.ConditionFalse, placementv1.ReasonStageUpdatingWaiting,
 			messageStageBefore+gate.odd)
 		s.progressing(metav1.ConditionFalse, placementv1.ReasonUpdateRunWaiting,
-			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, gate.odd)))
+			fmt.Sprintf("The updateRun is waiting for before-stage tasks in stage %s to complete%s", stage.StageName, s.todo(config, stage, gate.odd)+s.midway()))
 		s.note("stage %s waits for approval request %s%s", stage.StageName, gate.request, gate.odd)
 		return false
 	}
@@ -81,8 +82,8 @@ func (s *step) moving(stage *placementv1.StageUpdatingStatus, t tally) {
 		return
 	}
 	s.progressing(metav1.ConditionTrue, placementv1.ReasonUpdateRunProgressing,
-		fmt.Sprintf("%s: %d of %s in stage %s done%s, waiting for %s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
-			failedToo(t.failed), some(s.withTrouble(t.inFlight))))
+		fmt.Sprintf("%s: %d of %s in stage %s done%s, waiting for %s%s", messageProgress, t.succeeded+t.skipped, clusters(len(stage.Clusters)), stage.StageName,
+			failedToo(t.failed), some(s.withTrouble(t.inFlight)), s.midway()))
 }
 
 // failedToo says, in the middle of a message, which clusters have failed.
@@ -119,12 +120,57 @@ func (s *step) failingIn(stage *placementv1.StageUpdatingStatus, t tally) string
 func (s *step) withTrouble(names []string) []string {
 	told := make([]string, 0, len(names))
 	for _, name := range names {
-		if why := s.waitsFor(name); why != "" && len(told) < shownNames {
-			name += " (" + why + ")"
+		if len(told) < shownNames {
+			name = s.withWait(name)
 		}
 		told = append(told, name)
 	}
 	return told
+}
+
+// withWait names a cluster in flight together with what it waits for: a person's approval first of all.
+func (s *step) withWait(cluster string) string {
+	if awaited := s.approvals(cluster); len(awaited) > 0 {
+		text := awaited[0].In(cluster)
+		if more := len(awaited) - 1; more > 0 {
+			text += fmt.Sprintf(" and of %d more Rollouts there", more)
+		}
+		return text
+	}
+	if why := s.waitsFor(cluster); why != "" {
+		return cluster + " (" + why + ")"
+	}
+	return cluster
+}
+
+// midway names, at the end of a message, clusters that wait for their turn and in which an earlier release is in the middle of its
+// batches: they stay as they are until the run comes to them, and then are not waited for.
+func (s *step) midway() string {
+	var names []string
+	forEachStage(s.status, func(stage *placementv1.StageUpdatingStatus) {
+		for i := range stage.Clusters {
+			row := &stage.Clusters[i]
+			if progressOf(row) != "" || s.moved(row, s.bindings[row.ClusterName]) {
+				continue
+			}
+			if awaited := s.approvals(row.ClusterName); len(awaited) > 0 {
+				names = append(names, fmt.Sprintf("%s (step %d/%d of Rollout %s/%s)", row.ClusterName, awaited[0].Step, awaited[0].Steps, awaited[0].Namespace, awaited[0].Name))
+			}
+		}
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return "; in the middle of an earlier release, and left so until their turn: " + some(names)
+}
+
+// approvals are the steps of Rollouts that wait in a cluster that answers, which waits for nothing else.
+func (s *step) approvals(cluster string) []kruise.AwaitedApproval {
+	b, c := s.bindings[cluster], s.w.Fleet.Cluster(cluster)
+	if b == nil || b.GetDeletionTimestamp() != nil || (c != nil && c.Disconnected != "") || verdict.Paused(b) == "" {
+		return nil
+	}
+	return verdict.Approvals(b)
 }
 
 // waitsFor is why a cluster in flight may take long; empty for one that is on its way.

@@ -4,11 +4,14 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Verdict is how a cluster fares.
@@ -79,7 +82,9 @@ func Paused(b placementv1.BindingObject) string {
 		switch c := &failed[i].Condition; {
 		case c.Type != placementv1.ConditionAvailable:
 			return ""
-		case c.Reason == placementv1.ReasonManifestUpdatedByRollout: // of one that does not wait there is another entry, or it is placed by others
+		case c.Reason == placementv1.ReasonManifestUpdatedByRollout && kruise.IsRollout(kindOf(&failed[i].ResourceIdentifier)):
+			return "" // this one is on its way
+		case c.Reason == placementv1.ReasonManifestUpdatedByRollout: // whether it waits, its Rollout's own entry says
 		case c.Reason != placementv1.ReasonManifestPaused:
 			return ""
 		case first == "":
@@ -96,6 +101,26 @@ func Paused(b placementv1.BindingObject) string {
 	default:
 		return fmt.Sprintf("%s is paused, and %d more", first, more)
 	}
+}
+
+// Approvals are the steps of Kruise Rollouts that wait in a binding's cluster to be approved by a person, each once.
+func Approvals(b placementv1.BindingObject) []kruise.AwaitedApproval {
+	var awaited []kruise.AwaitedApproval
+	failed := b.BindingStatus().FailedPlacements
+	for i := range failed {
+		c := &failed[i].Condition
+		if c.Type != placementv1.ConditionAvailable || c.Reason != placementv1.ReasonManifestPaused {
+			continue
+		}
+		if a, ok := kruise.ReadApproval(c.Message); ok && !slices.Contains(awaited, a) {
+			awaited = append(awaited, a)
+		}
+	}
+	return awaited
+}
+
+func kindOf(id *placementv1.ResourceIdentifier) schema.GroupKind {
+	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
 // Current returns a binding's condition if it is about the binding as it is now; nil where there is none such.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/placement/kruise"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -59,6 +61,8 @@ func TestPaused(t *testing.T) {
 		paused  = placementv1.ReasonManifestPaused
 		rollout = placementv1.ReasonManifestUpdatedByRollout
 		notYet  = placementv1.ReasonManifestNotAvailableYet
+		// onItsWay is of a Rollout itself.
+		onItsWay = "the Rollout is on its way"
 	)
 	cases := map[string]struct {
 		reasons []string
@@ -73,6 +77,7 @@ func TestPaused(t *testing.T) {
 		"a Rollout that is on its way, and its Deployment":   {reasons: []string{notYet, rollout}},
 		"a Deployment whose Rollout is in another placement": {reasons: []string{rollout}},
 		"one that is paused, and one that is not":            {reasons: []string{paused, notYet}},
+		"another Rollout is on its way":                      {reasons: []string{paused, onItsWay}},
 		"one that cannot be applied":                         {reasons: []string{paused}, applied: true},
 		"of an older revision":                               {reasons: []string{paused}, stale: true},
 	}
@@ -88,6 +93,9 @@ func TestPaused(t *testing.T) {
 			for i, reason := range tc.reasons {
 				failed := placementv1.FailedResourcePlacement{Condition: metav1.Condition{Type: placementv1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: reason}}
 				failed.Kind, failed.Name = "object", fmt.Sprint(i)
+				if reason == onItsWay {
+					failed.Group, failed.Kind, failed.Condition.Reason = "rollouts.kruise.io", "Rollout", rollout
+				}
 				if tc.applied {
 					failed.Condition.Type = placementv1.ConditionApplied
 				}
@@ -97,5 +105,26 @@ func TestPaused(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Of the steps that wait to be approved each is told once: a Rollout and its Deployment say the same.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	b := &placementv1.ClusterResourceBinding{}
+	web := kruise.AwaitedApproval{Step: 1, Steps: 2, Namespace: "shop", Name: "web"}
+	api := kruise.AwaitedApproval{Step: 3, Steps: 4, Namespace: "shop", Name: "api"}
+	for _, c := range []metav1.Condition{
+		{Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestPaused, Message: "Manifest is not yet available: " + web.String()},
+		{Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestPaused, Message: web.String()},
+		{Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestPaused, Message: "it is paused"},
+		{Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestPaused, Message: api.String()},
+		{Type: placementv1.ConditionAvailable, Reason: placementv1.ReasonManifestAvailabilityFailed, Message: kruise.AwaitedApproval{Step: 2, Steps: 2, Namespace: "a", Name: "b"}.String()},
+		{Type: placementv1.ConditionApplied, Reason: placementv1.ReasonManifestPaused, Message: kruise.AwaitedApproval{Step: 2, Steps: 2, Namespace: "a", Name: "b"}.String()},
+	} {
+		b.Status.FailedPlacements = append(b.Status.FailedPlacements, placementv1.FailedResourcePlacement{Condition: c})
+	}
+	if diff := cmp.Diff([]kruise.AwaitedApproval{web, api}, Approvals(b)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
