@@ -69,7 +69,9 @@ type pass struct {
 	// replicas is how many the object wants; nil where it has none.
 	replicas *int32
 	bindings []placementv1.BindingObject
-	status   policyv1alpha1.ObjectPlacementStatus
+	// told is what each cluster says of the object.
+	told   map[string]told
+	status policyv1alpha1.ObjectPlacementStatus
 	// notes are what else there is to say to a person.
 	notes []string
 	// after is when to look again without an event; nought is never.

@@ -27,6 +27,9 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
+	if err := c.listen(ctx, p); err != nil {
+		return err
+	}
 	p.status.ObjectGeneration = p.object.GetGeneration()
 	result := division.Divide(p.request(f))
 	decided := slices.Clone(p.status.Clusters)
@@ -47,8 +50,10 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		}
 		shares[d.Cluster] = s
 	}
-	if err := c.move(ctx, p, f, shares); err != nil {
-		return err
+	if result.Frozen {
+		p.stay(f, shares)
+	} else {
+		c.move(p, f, shares)
 	}
 	return c.bind(ctx, p, shares)
 }
@@ -58,6 +63,7 @@ func (p *pass) request(f *fleet) division.Request {
 	r := division.Request{
 		UID: p.object.GetUID(), Kind: p.object.GroupVersionKind(), Policy: asked(&p.spec().Placement), Replicas: p.replicas,
 		Clusters: f.clusters, Current: map[string]int32{}, Decided: p.status.DecidedFor, Affinity: p.status.AffinityName, Rebalance: p.rebalances(),
+		InRelease: p.releasing(),
 	}
 	for _, s := range p.status.Clusters {
 		r.Current[s.Name] = ptr.Deref(s.Replicas, 0)

@@ -13,6 +13,8 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule/division"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
@@ -21,20 +23,16 @@ import (
 
 // move turns the shares that were decided into those that clusters have now, so that what shrinks waits for what grows. Copies that
 // each have all replicas do not wait for one another.
-func (c *Controller) move(ctx context.Context, p *pass, f *fleet, shares map[string]share) error {
+func (c *Controller) move(p *pass, f *fleet, shares map[string]share) {
 	if p.replicas == nil || strategy(p.spec().Placement.ReplicaScheduling) == division.Duplicated {
 		c.moving.set(p.key(), false)
-		return nil
-	}
-	held, err := c.held(ctx, p, f)
-	if err != nil {
-		return err
+		return
 	}
 	target := make(map[string]int32, len(shares))
 	for cluster, s := range shares {
 		target[cluster] = ptr.Deref(s.replicas, 0)
 	}
-	now, settled := division.Next(target, held)
+	now, settled := division.Next(target, p.held(f))
 	var waiting []string
 	for _, cluster := range slices.Sorted(maps.Keys(now)) {
 		s, stays := shares[cluster]
@@ -52,11 +50,26 @@ func (c *Controller) move(ctx context.Context, p *pass, f *fleet, shares map[str
 	if !settled {
 		p.addNote("replicas are moving, and wait for as many to be ready in the clusters that they move to: " + strings.Join(waiting, ", "))
 	}
-	return nil
+}
+
+// stay leaves every cluster with what it has at the moment: a release is in progress, and each move would make its batch begin again.
+func (p *pass) stay(f *fleet, shares map[string]share) {
+	given := map[string]*int32{}
+	for _, b := range p.bindings {
+		if b.GetDeletionTimestamp().IsZero() {
+			given[b.BindingSpec().TargetCluster] = b.BindingSpec().Replicas
+		}
+	}
+	maps.DeleteFunc(shares, func(cluster string, _ share) bool { _, has := given[cluster]; return !has })
+	for cluster, replicas := range given {
+		if known := f.known[cluster]; known != nil {
+			shares[cluster] = share{cluster: known, replicas: replicas, reason: "a release is in progress: nothing moves until it is over"}
+		}
+	}
 }
 
 // held is what the clusters have at the moment, and how many of it is ready.
-func (c *Controller) held(ctx context.Context, p *pass, f *fleet) ([]division.Held, error) {
+func (p *pass) held(f *fleet) []division.Held {
 	held := make([]division.Held, 0, len(p.bindings))
 	for _, b := range p.bindings {
 		cluster := b.BindingSpec().TargetCluster
@@ -66,44 +79,72 @@ func (c *Controller) held(ctx context.Context, p *pass, f *fleet) ([]division.He
 		}
 		h := division.Held{Cluster: cluster, Given: ptr.Deref(b.BindingSpec().Replicas, 0)}
 		if known.Disconnected == "" && !known.Leaving {
-			ready, err := c.ready(ctx, p, cluster)
-			if err != nil {
-				return nil, err
-			}
-			h.Ready = min(ready, h.Given)
+			h.Ready = min(p.told[cluster].ready, h.Given)
 		}
 		held = append(held, h)
 	}
-	return held, nil
+	return held
 }
 
-// ready is how many replicas a cluster reports to be ready.
-func (c *Controller) ready(ctx context.Context, p *pass, cluster string) (int32, error) {
-	w := &placementv1.Work{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: placement.MemberNamespace(cluster), Name: placement.WorkName(p.key(), 0)}, w, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read the Work of %s in cluster %s: %w", p.key(), cluster, err)
-	}
-	for i := range w.Status.ManifestConditions {
-		m := &w.Status.ManifestConditions[i]
-		if m.Identifier.Kind != p.object.GetKind() || m.Identifier.Name != p.object.GetName() || m.BackReportedStatus == nil {
+// told is what a cluster's agent says of the object.
+type told struct {
+	// ready is how many replicas are.
+	ready int32
+	// inRelease tells that the object is in the middle of a release there, in batches of pods.
+	inRelease bool
+}
+
+// listen reads what the agents say of the object.
+func (c *Controller) listen(ctx context.Context, p *pass) error {
+	p.told = make(map[string]told, len(p.bindings))
+	for _, b := range p.bindings {
+		cluster := b.BindingSpec().TargetCluster
+		w := &placementv1.Work{}
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: placement.MemberNamespace(cluster), Name: placement.WorkName(p.key(), 0)}, w, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
 			continue
 		}
-		var reported struct {
-			Status struct {
-				ReadyReplicas int32 `json:"readyReplicas"`
-				Ready         int32 `json:"ready"` // of a Job
-			} `json:"status"`
+		if err != nil {
+			return fmt.Errorf("read the Work of %s in cluster %s: %w", p.key(), cluster, err)
 		}
-		if err := json.Unmarshal(m.BackReportedStatus.ObservedStatus.Raw, &reported); err != nil {
-			return 0, nil //nolint:nilerr // what cannot be read is not known to be ready
+		for i := range w.Status.ManifestConditions {
+			m := &w.Status.ManifestConditions[i]
+			if m.Identifier.Kind == p.object.GetKind() && m.Identifier.Name == p.object.GetName() {
+				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m)}
+			}
 		}
-		return max(reported.Status.ReadyReplicas, reported.Status.Ready), nil
 	}
-	return 0, nil
+	return nil
+}
+
+// inRelease tells whether an agent holds the object for one that is in the middle of a release.
+func inRelease(m *placementv1.ManifestCondition) bool {
+	c := meta.FindStatusCondition(m.Conditions, placementv1.ConditionAvailable)
+	return c != nil && c.Status == metav1.ConditionFalse && (c.Reason == placementv1.ReasonManifestPaused || c.Reason == placementv1.ReasonManifestUpdatedByRollout)
+}
+
+// readyIn is how many replicas an agent reports to be ready; what cannot be read is not known to be.
+func readyIn(m *placementv1.ManifestCondition) int32 {
+	var reported struct {
+		Status struct {
+			ReadyReplicas int32 `json:"readyReplicas"`
+			Ready         int32 `json:"ready"` // of a Job
+		} `json:"status"`
+	}
+	if m.BackReportedStatus == nil || json.Unmarshal(m.BackReportedStatus.ObservedStatus.Raw, &reported) != nil {
+		return 0
+	}
+	return max(reported.Status.ReadyReplicas, reported.Status.Ready)
+}
+
+// releasing tells whether a cluster is in the middle of a release of the object.
+func (p *pass) releasing() bool {
+	for _, t := range p.told {
+		if t.inRelease {
+			return true
+		}
+	}
+	return false
 }
 
 // addNote says something more in the condition that tells of the decision.
