@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/fleetwright/fleetwright/internal/agent/setup"
 	"go.uber.org/zap/zapcore"
@@ -25,6 +26,7 @@ func main() {
 	flag.StringVar(&o.CredentialsDir, "credentials-dir", "", "a folder to keep the certificate in, instead of a Secret")
 	flag.StringVar(&o.Namespace, "namespace", "fleetwright-system", "the agent's namespace in the cluster, with the Secret that keeps the certificate")
 	flag.DurationVar(&o.CertificateLife, "certificate-life", 0, "how long a certificate is asked to live; 0 is the longest that the hub approves, 7 days")
+	flag.DurationVar(&o.UnschedulableAfter, "unschedulable-after", 30*time.Second, "how long pods of a divided workload must have found no node for the hub to look for another cluster")
 	flag.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "where metrics are served, to anybody who reaches it; 0 serves none")
 	flag.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
 	logging := zap.Options{StacktraceLevel: zapcore.PanicLevel} // an error's own words say where it comes from

@@ -21,6 +21,7 @@ func main() {
 	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "let one of several hubs work at a time")
 	flag.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "fleetwright-system", "where the Lease of the leader is")
 	flag.DurationVar(&options.ForceLeaveAfter, "force-leave-after", 15*time.Minute, "how long a deleted MemberCluster waits for its agent to leave; 0 is 15m")
+	flag.DurationVar(&options.DeschedulingInterval, "descheduling-interval", 2*time.Minute, "how often replicas of divided workloads are moved that find no node in their cluster")
 	flag.Var(&options.SkippedNamespaces, "skipped-namespaces", "namespaces that are never placed, with commas between, besides those that are reserved")
 	flag.BoolVar(&options.HubRunsWorkloads, "hub-runs-workloads", false, "the hub's cluster runs workloads of its own: PersistentVolumeClaims, which it binds to its own volumes, are not placed")
 	flag.StringVar(&options.ClusterProfileNamespace, "cluster-profile-namespace", "fleetwright-system", "where the ClusterProfile of each member is kept")

@@ -26,7 +26,7 @@ func run(m *testing.M) int {
 	log.SetLogger(klog.Background()) // what API servers warn of
 	fleet = &quickstart.Fleet{
 		Root: framework.Root(), Dir: filepath.Join(framework.Root(), ".sandbox-e2e"), Members: 3, HeartbeatSeconds: 2, Out: os.Stderr,
-		HubArgs: []string{"--skipped-namespaces", "skipped"},
+		HubArgs: []string{"--skipped-namespaces", "skipped", "--descheduling-interval", "3s"}, AgentArgs: []string{"--unschedulable-after", "2s"},
 	}
 	// With E2E_KEEP the sandbox is taken as it is, and stays: for whoever writes a test and runs it again and again.
 	if os.Getenv("E2E_KEEP") == "" {

@@ -309,3 +309,31 @@ func (s *shop) watchReady(start int32) (least func() int32) {
 	}()
 	return func() int32 { close(stop); return <-result }
 }
+
+// TestDescheduling: replicas that find no node in their member, which has room for them by the numbers, are moved to others.
+func TestDescheduling(t *testing.T) {
+	s := newShop(t, "desched")
+	member1 := s.members["member1"]
+	create(t, member1, namespace(s.ns)) // before the policy would have it made
+	var nodes corev1.NodeList
+	if err := member1.List(t.Context(), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{"app": "web-demo"}
+	for i := range nodes.Items { // a pod on each node that keeps those of the Deployment off
+		create(t, member1, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "keeps-off-" + nodes.Items[i].Name, Labels: labels},
+			Spec:       corev1.PodSpec{NodeName: nodes.Items[i].Name, Containers: []corev1.Container{{Name: "c", Image: "i:1"}}},
+		})
+	}
+	web := s.deployment(4)
+	web.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname,
+		}},
+	}}
+	create(t, s.hub, web)
+	create(t, s.hub, s.policy("web", "apps/v1", "Deployment", "web-demo", byRoom("member1", "member2", "member3")))
+	s.shares(map[string]int32{"member1": 0, "member2": 2, "member3": 2})
+	framework.Await(t, s.hub, web, "is ready", func(d *appsv1.Deployment) bool { return d.Status.ReadyReplicas == 4 })
+}

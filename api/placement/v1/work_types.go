@@ -88,6 +88,10 @@ type ManifestCondition struct {
 	// applied. Secrets, ConfigMaps and objects that have no status have none.
 	// +optional
 	BackReportedStatus *BackReportedStatus `json:"backReportedStatus,omitempty"`
+	// unschedulableReplicas is, of a workload whose status is reported back, how many of its pods the cluster's scheduler has had no
+	// node for since a while: 30 seconds, where the agent is told nothing else.
+	// +optional
+	UnschedulableReplicas int32 `json:"unschedulableReplicas,omitempty"`
 }
 
 // Work carries objects from the hub to one cluster. It lives in that cluster's namespace on the hub.

@@ -43,6 +43,8 @@ type Options struct {
 	Namespace string
 	// Clock is the clock.
 	Clock clock.WithTicker
+	// UnschedulableAfter is how long pods must have found no node to be reported. Default: 30 seconds.
+	UnschedulableAfter time.Duration
 	// Recorder records events on Works; nil records none.
 	Recorder events.EventRecorder
 }
@@ -129,6 +131,9 @@ func newMemory() *workMemory {
 
 // New makes an Applier. It applies nothing before Activate.
 func New(options Options) (*Applier, error) {
+	if options.UnschedulableAfter <= 0 {
+		options.UnschedulableAfter = UnschedulableAfter
+	}
 	member := rest.CopyConfig(options.Member)
 	member.QPS = -1 // the member's priority and fairness decides who waits
 	member.WarningHandlerWithContext = warnings{}

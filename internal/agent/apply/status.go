@@ -94,6 +94,7 @@ func (p *pass) report(ctx context.Context) error {
 		p.judge(m, &entry.Conditions, &counts)
 		p.detail(m, &entry, details[m.key])
 		entry.BackReportedStatus = p.mirrored(m, details[m.key].mirrored)
+		entry.UnschedulableReplicas = p.unschedulable(ctx, m)
 		status.ManifestConditions = append(status.ManifestConditions, entry)
 	}
 	statuses := trimMirrored(status.ManifestConditions)

@@ -94,7 +94,7 @@ func (a *Agent) membership(ctx context.Context, hub *rest.Config, scheme *runtim
 	}
 	workloads, err := apply.New(apply.Options{
 		Member: a.member, Namespace: placement.MemberNamespace(a.ClusterName), Clock: a.Clock,
-		Recorder: mgr.GetEventRecorder("fleetwright-agent"),
+		Recorder: mgr.GetEventRecorder("fleetwright-agent"), UnschedulableAfter: a.UnschedulableAfter,
 	})
 	if err != nil {
 		return "", err

@@ -41,6 +41,8 @@ type Options struct {
 	CertificateLife time.Duration
 	// MetricsAddress and ProbeAddress are where metrics and health are served; "0" serves none.
 	MetricsAddress, ProbeAddress string
+	// UnschedulableAfter is how long pods must have found no node for the hub to be told; 0 is 30 seconds.
+	UnschedulableAfter time.Duration
 	// Clock is the clock.
 	Clock clock.WithTicker
 	// Log is told what people who run the agent should know.

@@ -50,6 +50,8 @@ type Controller struct {
 	Snapshots Snapshots
 	Recorder  events.EventRecorder
 	Clock     clock.Clock
+	// DeschedulingInterval is how often replicas are moved that find no node where they are. Default: 2 minutes.
+	DeschedulingInterval time.Duration
 	// Changes tells of objects on the hub.
 	Changes Changes
 
@@ -58,7 +60,9 @@ type Controller struct {
 	kept    kept
 	needs   needs
 	moving  moving
-	objects enqueue.Queue[ctrl.Request]
+
+	descheduled deschedulings
+	objects     enqueue.Queue[ctrl.Request]
 }
 
 // pass is all that one look at an object needs, and what comes of it.

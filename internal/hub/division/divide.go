@@ -31,7 +31,8 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.status.ObjectGeneration = p.object.GetGeneration()
-	result := division.Divide(p.request(f))
+	request := p.request(f)
+	result := c.deschedule(p, request, division.Divide(request))
 	decided := slices.Clone(p.status.Clusters)
 	p.decide(c.Clock.Now(), &result)
 	if !equality.Semantic.DeepEqual(decided, p.status.Clusters) {

@@ -92,6 +92,8 @@ type told struct {
 	ready int32
 	// inRelease tells that the object is in the middle of a release there, in batches of pods.
 	inRelease bool
+	// unschedulable is how many replicas have found no node for a while.
+	unschedulable int32
 }
 
 // listen reads what the agents say of the object.
@@ -110,7 +112,7 @@ func (c *Controller) listen(ctx context.Context, p *pass) error {
 		for i := range w.Status.ManifestConditions {
 			m := &w.Status.ManifestConditions[i]
 			if m.Identifier.Kind == p.object.GetKind() && m.Identifier.Name == p.object.GetName() {
-				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m)}
+				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m), unschedulable: m.UnschedulableReplicas}
 			}
 		}
 	}

@@ -102,17 +102,31 @@ func (c *Controller) toParent() handler.EventHandler {
 	}
 }
 
-// whileMoving maps a Work to the internal placement that it belongs to, where that waits for what clusters report.
+// whileMoving maps a Work to the internal placement that it belongs to, where that waits for what clusters report, or where other
+// replicas than before find no node.
 func (c *Controller) whileMoving() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 			labels := e.ObjectNew.GetLabels()
 			key := types.NamespacedName{Namespace: labels[placementv1.LabelParentNamespace], Name: labels[placementv1.LabelParentObject]}
-			if c.moving.has(key) {
+			if key.Name != "" && (namespaced(key) == c.Carriage.Namespaced) && (c.moving.has(key) || stranded(e.ObjectOld) != stranded(e.ObjectNew)) {
 				q.AddAfter(ctrl.Request{NamespacedName: key}, gather)
 			}
 		},
 	}
+}
+
+func namespaced(key types.NamespacedName) bool { return key.Namespace != "" }
+
+// stranded is how many replicas a cluster has no node for.
+func stranded(o client.Object) int32 {
+	total := int32(0)
+	if w, ok := o.(*placementv1.Work); ok {
+		for i := range w.Status.ManifestConditions {
+			total += w.Status.ManifestConditions[i].UnschedulableReplicas
+		}
+	}
+	return total
 }
 
 // toAll maps a member to all internal placements: any of them may want it, or be on it.

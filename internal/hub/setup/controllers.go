@@ -93,7 +93,8 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		all = append(all,
 			&division.Controller{
 				Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Recorder: recorder, Changes: watches,
-				Snapshots: &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
+				DeschedulingInterval: options.DeschedulingInterval,
+				Snapshots:            &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
 			},
 			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}, Rules: rules},
 			&objectstatus.Controller{Client: cached, APIReader: direct, Carriage: carriage},

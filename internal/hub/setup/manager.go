@@ -43,6 +43,8 @@ type Options struct {
 	SkippedNamespaces Namespaces
 	// HubRunsWorkloads tells that the hub's cluster runs workloads of its own: what it binds to itself is then not placed.
 	HubRunsWorkloads bool
+	// DeschedulingInterval is how often replicas are moved that find no node in their cluster. Default: 2 minutes.
+	DeschedulingInterval time.Duration
 	// ClusterProfileNamespace is where the ClusterProfiles of the members are. Default: fleetwright-system.
 	ClusterProfileNamespace string
 }
