@@ -24,7 +24,12 @@ type kinds struct {
 	mu       sync.Mutex
 	versions map[schema.GroupVersion]map[string]resource // API version → kind → resource
 	epoch    int                                         // how often everything was forgotten
+	absent   map[schema.GroupVersionKind]time.Time       // kinds that were not there when recall asked last, and when that was
 }
+
+// absence is how long a kind that was not there is taken as missing, where no definition has changed: what the member says that it
+// serves comes a little after the definition.
+const absence = 30 * time.Second
 
 // discoveryWithin is how long the member may take to say what it serves. Passes wait for it, and who wants them to end waits
 // for those.
@@ -70,6 +75,31 @@ func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (resource
 	return resource{}, errUnknownKind
 }
 
+// recall is find for who asks often and can do without the kind: that it was not there is remembered for a while.
+func (k *kinds) recall(ctx context.Context, gvk schema.GroupVersionKind, now time.Time) (resource, error) {
+	k.mu.Lock()
+	known, there := k.versions[gvk.GroupVersion()][gvk.Kind]
+	since, missed := k.absent[gvk]
+	epoch := k.epoch
+	k.mu.Unlock()
+	if there {
+		return known, nil
+	}
+	if missed && now.Sub(since) < absence {
+		return resource{}, errUnknownKind
+	}
+	r, err := k.find(ctx, gvk)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if delete(k.absent, gvk); errors.Is(err, errUnknownKind) && epoch == k.epoch {
+		if k.absent == nil {
+			k.absent = map[schema.GroupVersionKind]time.Time{}
+		}
+		k.absent[gvk] = now
+	}
+	return r, err
+}
+
 // learn keeps what the member serves of an API version, nil where it does not serve that, unless everything was forgotten
 // since it was asked.
 func (k *kinds) learn(epoch int, gv schema.GroupVersion, byKind map[string]resource) {
@@ -111,6 +141,7 @@ func (k *kinds) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.versions)
+	clear(k.absent)
 	k.epoch++
 }
 

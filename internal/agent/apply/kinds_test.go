@@ -3,10 +3,12 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,6 +63,29 @@ func TestKindsDoNotWait(t *testing.T) {
 	}
 	if n := answers.Load(); n != 2 {
 		t.Errorf("the member was asked %d times; want it asked again after a definition changed, and then no more", n)
+	}
+	// That a kind is not there is remembered for a while by those who ask often, until it comes or a definition changes.
+	var missed atomic.Int32
+	mux.HandleFunc("/apis/missing.example.com/v1", func(w http.ResponseWriter, _ *http.Request) {
+		missed.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	})
+	gone, now := schema.GroupVersionKind{Group: "missing.example.com", Version: "v1", Kind: "Thing"}, time.Unix(0, 0)
+	recall := func(want int32) {
+		t.Helper()
+		if _, err := a.kinds.recall(t.Context(), gone, now); !errors.Is(err, errUnknownKind) || missed.Load() != want {
+			t.Errorf("error %v, and the member was asked %d times, want %d", err, missed.Load(), want)
+		}
+	}
+	recall(1)
+	now = now.Add(absence - time.Second)
+	recall(1)
+	now = now.Add(time.Second)
+	recall(2)
+	a.kinds.forget()
+	recall(3)
+	if r, err := a.kinds.recall(t.Context(), thing, now); err != nil || r.Resource != "things" {
+		t.Errorf("found %v, error %v", r, err)
 	}
 	stop()
 	if err := <-gaveUp; !unreachable(err) {

@@ -251,9 +251,8 @@ func leanRollout(full *unstructured.Unstructured) *unstructured.Unstructured {
 	return lean
 }
 
-// servedRollouts is where the member has Rollouts; empty where it does not serve them.
-func (p *pass) servedRollouts(ctx context.Context) (schema.GroupVersionResource, error) {
-	r, err := p.kinds.find(ctx, kruise.Rollouts)
+// whereServed is where a kind's objects are; empty where the member does not serve it.
+func whereServed(r resource, err error) (schema.GroupVersionResource, error) {
 	if errors.Is(err, errUnknownKind) {
 		return schema.GroupVersionResource{}, nil
 	}
@@ -272,7 +271,7 @@ func (p *pass) followRollouts(ctx context.Context) {
 		p.rollouts.set(p.work.Name, schema.GroupVersionResource{}, nil)
 		return
 	}
-	gvr, err := p.servedRollouts(ctx)
+	gvr, err := whereServed(p.kinds.recall(ctx, kruise.Rollouts, p.Clock.Now()))
 	if err != nil {
 		return // what is watched stays so
 	}
@@ -281,7 +280,7 @@ func (p *pass) followRollouts(ctx context.Context) {
 
 // rolloutsNow reads the member's Rollouts that release a Deployment; served tells whether it has the kind.
 func (p *pass) rolloutsNow(ctx context.Context, key objectKey) (found []*unstructured.Unstructured, served bool, err error) {
-	gvr, err := p.servedRollouts(ctx)
+	gvr, err := whereServed(p.kinds.find(ctx, kruise.Rollouts)) // of now: a template is decided on by it
 	if err != nil || gvr.Empty() {
 		return nil, false, err
 	}

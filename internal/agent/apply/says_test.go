@@ -57,7 +57,7 @@ func TestManifestThatStandsTwice(t *testing.T) {
 	cm := settings("a", "1")
 	work := &placementv1.Work{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	work.Spec.Workload.Manifests = manifests(t, cm, cm)
-	p := &pass{Applier: &Applier{watches: newWatches(nil, nil, nil, nil)}, work: work, owner: &placementv1.AppliedWork{}, manifests: decode(work)}
+	p := &pass{Applier: &Applier{watches: newWatches(nil, nil, nil, nil), rollouts: newRollouts(nil, nil)}, work: work, owner: &placementv1.AppliedWork{}, manifests: decode(work)}
 	p.manifests[0].gvr = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	p.watch()
 	if p.manifests[1].reason != placementv1.ReasonManifestDuplicated || len(p.watches.works["web"]) != 1 {

@@ -43,7 +43,7 @@ func newReporter(t *testing.T) *reporter {
 	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 		t.Fatal(err)
 	}
-	a := &Applier{Options: Options{Clock: r.clock, Namespace: work.Namespace}, hub: hub, watches: newWatches(nil, nil, nil, nil), told: map[string]string{}}
+	a := &Applier{Options: Options{Clock: r.clock, Namespace: work.Namespace}, hub: hub, watches: newWatches(nil, nil, nil, nil), rollouts: newRollouts(nil, nil), told: map[string]string{}}
 	r.pass = &pass{Applier: a, work: work, memory: newMemory()}
 	return r
 }

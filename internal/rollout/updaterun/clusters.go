@@ -332,26 +332,22 @@ func (s *step) removing(row *placementv1.ClusterUpdatingStatus) {
 	s.set(&row.Conditions, placementv1.ConditionStarted, metav1.ConditionTrue, placementv1.ReasonClusterUpdatingStarted, messageRemovalStarted)
 }
 
-// Awaited returns the clusters that the next decision about a started run depends on. What is said to have left counts
-// as gone only if the API server confirms it, so a caller asks it for those of which its cache knows nothing. Clusters that
-// were not started count up to the stage that the run is at, those that were started or have failed in all stages.
+// Awaited returns the clusters that the next decision about a started run depends on, and those that it may name: of a cluster that waits
+// for its turn it says whether it is in the middle of an earlier release. What is said to have left counts as gone only if the API
+// server confirms it, so a caller asks it for those of which its cache knows nothing.
 func Awaited(run placementv1.UpdateRunObject) []string {
 	var names []string
 	for _, action := range unanswered(run.UpdateRunSpec(), run.UpdateRunStatus()) {
 		names = append(names, action.Cluster)
 	}
-	reached := false
 	forEachStage(run.UpdateRunStatus(), func(stage *placementv1.StageUpdatingStatus) {
-		undone := false
 		for i := range stage.Clusters {
-			p := progressOf(&stage.Clusters[i])
-			waiting, started := p == "", p == placementv1.ClusterUpdatingStateStarted
-			if (waiting && !reached) || started || p == placementv1.ClusterUpdatingStateFailed {
+			switch progressOf(&stage.Clusters[i]) {
+			case "", placementv1.ClusterUpdatingStateStarted, placementv1.ClusterUpdatingStateFailed:
 				names = append(names, stage.Clusters[i].ClusterName)
+			case placementv1.ClusterUpdatingStateSucceeded, placementv1.ClusterUpdatingStateSkipped:
 			}
-			undone = undone || waiting || started
 		}
-		reached = reached || (undone && !isTrue(stage.Conditions, placementv1.ConditionSucceeded))
 	})
 	return names
 }
