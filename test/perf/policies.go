@@ -79,36 +79,37 @@ func (b *bench) eachDeployment(ctx context.Context, done func(*appsv1.Deployment
 	return <-errs
 }
 
-// rounds of a change: how long each took, and how many writes for each member.
-func (b *bench) measured(ctx context.Context, change func(round int) error) (took time.Duration, writes float64, all []time.Duration, err error) {
+// measured makes a change again and again: how long each took, and how many writes for each member.
+func (b *bench) measured(ctx context.Context, change func(round int) error) (took time.Duration, writes float64, err error) {
 	var counts []int
+	var all []time.Duration
 	for round := range b.rounds {
 		if err := b.settle(ctx); err != nil {
-			return 0, 0, nil, err
+			return 0, 0, err
 		}
 		before, err := b.writes.read(ctx)
 		if err != nil {
-			return 0, 0, nil, err
+			return 0, 0, err
 		}
 		start := time.Now()
 		if err := change(round + 1); err != nil {
-			return 0, 0, nil, err
+			return 0, 0, err
 		}
 		all = append(all, time.Since(start))
 		if err := b.settle(ctx); err != nil {
-			return 0, 0, nil, err
+			return 0, 0, err
 		}
 		after, err := b.writes.read(ctx)
 		if err != nil {
-			return 0, 0, nil, err
+			return 0, 0, err
 		}
 		counts = append(counts, after.since(before).total())
 	}
-	return median(all), float64(median(counts)) / float64(len(b.members)), all, nil
+	return median(all), float64(median(counts)) / float64(len(b.members)), nil
 }
 
 func (b *bench) policyConfigMap(ctx context.Context) error {
-	took, writes, _, err := b.measured(ctx, func(round int) error {
+	took, writes, err := b.measured(ctx, func(round int) error {
 		value := "round-" + strconv.Itoa(round)
 		if err := b.setValue(ctx, policyName, value); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (b *bench) policyConfigMap(ctx context.Context) error {
 }
 
 func (b *bench) policyDeployment(ctx context.Context) error {
-	took, writes, _, err := b.measured(ctx, func(round int) error {
+	took, writes, err := b.measured(ctx, func(round int) error {
 		image := "web:" + strconv.Itoa(round)
 		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":%q}]}}}}`, image)
 		if err := b.hub.Patch(ctx, deployment(0), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {

@@ -40,7 +40,7 @@ type ImagePredicate struct {
 }
 
 // ImageOverrider changes a part of the names of images.
-// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || (has(self.value) && self.value != '')",message="value is needed to add or replace a part of an image"
+// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || (has(self.value) && self.value.size() > 0)",message="value is needed to add or replace a part of an image"
 type ImageOverrider struct {
 	// predicate names the image; without it every container's image is meant, of workloads that Kubernetes has.
 	// +optional

@@ -162,7 +162,7 @@ type ReplicaSchedulingStrategy struct {
 // Placement says which clusters objects go to, and how replicas are divided.
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinities)",message="clusterAffinity and clusterAffinities exclude each other; put the one into the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.spreadByField)) || self.spreadConstraints.exists(c, has(c.spreadByField) && c.spreadByField == 'cluster')",message="spreadConstraints by region, zone or provider need one with spreadByField cluster beside them, which says how many clusters there are to be in all"
-// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || self.spreadConstraints.all(c, self.spreadConstraints.exists_one(d, (has(c.spreadByField) ? c.spreadByField : '') == (has(d.spreadByField) ? d.spreadByField : '') && (has(c.spreadByLabel) ? c.spreadByLabel : '') == (has(d.spreadByLabel) ? d.spreadByLabel : '')))",message="spreadConstraints has two constraints by the same; make them one"
+// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || self.spreadConstraints.all(c, self.spreadConstraints.exists_one(d, (has(c.spreadByField) ? c.spreadByField : 'none') == (has(d.spreadByField) ? d.spreadByField : 'none') && (has(c.spreadByLabel) ? c.spreadByLabel : ':') == (has(d.spreadByLabel) ? d.spreadByLabel : ':')))",message="spreadConstraints has two constraints by the same; make them one"
 type Placement struct {
 	// clusterAffinity means the clusters that objects may go to. Without it: every cluster.
 	// +optional
@@ -178,7 +178,7 @@ type Placement struct {
 	// clusterTolerations let objects go to clusters that have taints; 100 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal', ''])",message="operator of a toleration must be Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'] || t.operator.size() == 0)",message="operator of a toleration must be Exists or Equal"
 	// +listType=atomic
 	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
 	// spreadConstraints limit over how many groups of clusters objects are spread; 10 at the most.

@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ResourceSelector selects objects of one kind on the hub.
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name == '' || !has(self.labelSelector)",message="name and labelSelector exclude each other; an object that is named needs no labels"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name.size() == 0 || !has(self.labelSelector)",message="name and labelSelector exclude each other; an object that is named needs no labels"
 type ResourceSelector struct {
 	// apiVersion is the objects' API group and version, such as apps/v1.
 	// +kubebuilder:validation:MinLength=1
@@ -95,7 +95,7 @@ type AutoScaling struct {
 }
 
 // PropagationSpec says which objects go where.
-// +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && s.name != '')",message="preemption Always needs a name in each of resourceSelectors: a policy that takes objects from others names them"
+// +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && s.name.size() > 0)",message="preemption Always needs a name in each of resourceSelectors: a policy that takes objects from others names them"
 type PropagationSpec struct {
 	// resourceSelectors select the objects; each selector adds to them. 1 to 50.
 	// +kubebuilder:validation:MinItems=1

@@ -196,7 +196,7 @@ func (c *Controller) keep(ctx context.Context, object Object, version string, o 
 	decision := claim.Decide(claim.Object{Kind: object.Kind.WithVersion(version), Namespace: object.Namespace, Name: object.Name, Labels: o.Labels}, current, policies)
 	switch {
 	case decision.Unsure != nil:
-		return nil // the policy's status says so
+		return nil //nolint:nilerr // the policy's status says so
 	case decision.Policy == nil && p == nil:
 		return nil
 	case decision.Policy == nil:

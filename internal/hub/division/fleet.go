@@ -52,11 +52,11 @@ func taints(of []clusterv1.Taint) []corev1.Taint {
 	return all
 }
 
-// perReplica is what one replica of a workload asks for; nil where it asks for nothing, or is no workload.
+// perReplica is what one replica of a workload asks for; empty where it asks for nothing, or is no workload.
 func perReplica(o *unstructured.Unstructured) (corev1.ResourceList, error) {
 	fields, found, err := unstructured.NestedMap(o.Object, "spec", "template")
 	if err != nil || !found {
-		return nil, nil //nolint:nilerr // what has no pod template asks for nothing
+		return corev1.ResourceList{}, nil //nolint:nilerr // what has no pod template asks for nothing
 	}
 	var template corev1.PodTemplateSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &template); err != nil {

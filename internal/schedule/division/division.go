@@ -153,12 +153,6 @@ func (r *Request) strategy() Strategy {
 	return r.Policy.Strategy
 }
 
-// held tells whether the object is placed in a cluster.
-func (r *Request) held(cluster string) bool {
-	_, found := r.Current[cluster]
-	return found
-}
-
 // scaled tells whether a person has asked for another number since the division was made.
 func (r *Request) scaled() bool {
 	return r.Replicas != nil && (r.Decided == nil || *r.Decided != *r.Replicas)
