@@ -6,6 +6,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/test/framework"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ func fleetObjects(member, users string) map[string]client.Object {
 		ClusterDecision: placementv1.ClusterDecision{ClusterName: "paris", Reason: "picked"}}
 	snapshot := placementv1.ResourceSnapshotSpec{SelectedResources: []placementv1.ResourceContent{}}
 	policy := placementv1.SchedulingPolicySnapshotSpec{PolicyHash: []byte("hash")}
+	claimed := policyv1alpha1.ObjectPlacementSpec{Resource: policyv1alpha1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}
 	return map[string]client.Object{
 		"a member namespace":                   &corev1.Namespace{ObjectMeta: named("", "fleet-member-berlin")},
 		"a member namespace of a made-up name": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "fleet-member-"}},
@@ -38,6 +40,8 @@ func fleetObjects(member, users string) map[string]client.Object {
 		"a ResourceSnapshot":                   &placementv1.ResourceSnapshot{ObjectMeta: named(users, "web-7-snapshot"), Spec: snapshot},
 		"a ClusterSchedulingPolicySnapshot":    &placementv1.ClusterSchedulingPolicySnapshot{ObjectMeta: named("", "web-7"), Spec: policy},
 		"a SchedulingPolicySnapshot":           &placementv1.SchedulingPolicySnapshot{ObjectMeta: named(users, "web-7"), Spec: policy},
+		"an ObjectPlacement":                   &policyv1alpha1.ObjectPlacement{ObjectMeta: named(users, "web-guarded"), Spec: claimed},
+		"a ClusterObjectPlacement":             &policyv1alpha1.ClusterObjectPlacement{ObjectMeta: named("", "web-guarded"), Spec: claimed},
 		"an InternalMemberCluster": &clusterv1.InternalMemberCluster{ObjectMeta: named(member, "paris"),
 			Spec: clusterv1.InternalMemberClusterSpec{State: clusterv1.ClusterStateJoin}},
 		"a Role in a member namespace":           &rbacv1.Role{ObjectMeta: named(member, "more")},

@@ -10,6 +10,8 @@ import (
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	inventoryv1alpha1 "github.com/fleetwright/fleetwright/api/inventory/v1alpha1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
+	rolloutsv1beta1 "github.com/fleetwright/fleetwright/api/rollouts/v1beta1"
 	"github.com/go-logr/logr"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -38,7 +40,9 @@ func Root() string {
 // Scheme knows the Kubernetes kinds and ours.
 func Scheme() *k8sruntime.Scheme {
 	s := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, placementv1.AddToScheme, clusterv1.AddToScheme, inventoryv1alpha1.AddToScheme} {
+	for _, add := range []func(*k8sruntime.Scheme) error{
+		clientgoscheme.AddToScheme, placementv1.AddToScheme, policyv1alpha1.AddToScheme, clusterv1.AddToScheme, inventoryv1alpha1.AddToScheme, rolloutsv1beta1.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			panic("register API types: " + err.Error())
 		}

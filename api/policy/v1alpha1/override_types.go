@@ -31,16 +31,23 @@ const (
 	ImageTag ImageComponent = "Tag"
 )
 
+// ObjectPath is a JSON pointer (RFC 6901) to a field of an object. An override makes no other object of it: apiVersion, kind and the
+// metadata, labels and annotations aside, cannot be changed, and neither can the status, which is not placed.
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && self.size() > 1",message="must be a JSON pointer to a field of the object, such as /spec/replicas"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^/(apiVersion|kind)(/|$)')",message="cannot lead to apiVersion or kind: an override makes no other object of an object"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^/metadata($|/)') || self.matches('^/metadata/(labels|annotations)(/|$)')",message="of the metadata an override can change labels and annotations alone"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^/status(/|$)')",message="cannot lead into the status: that is not placed"
+type ObjectPath string
+
 // ImagePredicate says which image is meant.
 type ImagePredicate struct {
 	// path is a JSON pointer to the image.
-	// +kubebuilder:validation:Pattern=`^/`
-	// +kubebuilder:validation:MaxLength=512
-	Path string `json:"path"`
+	Path ObjectPath `json:"path"`
 }
 
 // ImageOverrider changes a part of the names of images.
-// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || (has(self.value) && self.value.size() > 0)",message="value is needed to add or replace a part of an image"
+// +kubebuilder:validation:XValidation:rule="self.operator == 'remove' || (has(self.value) && size(self.value) > 0)",message="value is needed to add or replace a part of an image"
 type ImageOverrider struct {
 	// predicate names the image; without it every container's image is meant, of workloads that Kubernetes has.
 	// +optional
@@ -64,29 +71,29 @@ type CommandArgsOverrider struct {
 	// operator is add or remove.
 	// +kubebuilder:validation:XValidation:rule="self != 'replace'",message="operator must be add or remove; remove what is there, and add what is to be"
 	Operator OverriderOperator `json:"operator"`
-	// value are the items to add, or to remove wherever they are; 100 at the most.
-	// +optional
+	// value are the items to add, or to remove wherever they are; 1 to 100.
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +listType=atomic
-	Value []string `json:"value,omitempty"`
+	Value []string `json:"value"`
 }
 
 // LabelAnnotationOverrider changes labels or annotations.
 type LabelAnnotationOverrider struct {
 	// operator is add, which sets them, replace, which sets those that are there, or remove.
 	Operator OverriderOperator `json:"operator"`
-	// value are keys and values; to remove, the keys alone count. 100 at the most.
-	// +optional
+	// value are keys and values; to remove, the keys alone count. 1 to 100.
+	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=100
-	Value map[string]string `json:"value,omitempty"`
+	Value map[string]string `json:"value"`
 }
 
 // FieldPatch changes what is in a text.
 type FieldPatch struct {
 	// subPath is a JSON pointer into the text.
-	// +kubebuilder:validation:Pattern=`^/`
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="subPath must be a JSON pointer into the text, such as /spec/size"
 	SubPath string `json:"subPath"`
 	// operator is add, remove or replace, as in a JSON patch.
 	Operator OverriderOperator `json:"operator"`
@@ -99,9 +106,7 @@ type FieldPatch struct {
 // +kubebuilder:validation:XValidation:rule="has(self.json) != has(self.yaml)",message="give either json or yaml: the text is one of them"
 type FieldOverrider struct {
 	// fieldPath is a JSON pointer to the text.
-	// +kubebuilder:validation:Pattern=`^/`
-	// +kubebuilder:validation:MaxLength=512
-	FieldPath string `json:"fieldPath"`
+	FieldPath ObjectPath `json:"fieldPath"`
 	// json are changes of a text in JSON, in order; 50 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
@@ -115,12 +120,9 @@ type FieldOverrider struct {
 }
 
 // PlaintextOverrider changes a field by a JSON patch.
-// +kubebuilder:validation:XValidation:rule="!(self.path in ['/apiVersion', '/kind', '/metadata/name', '/metadata/namespace'])",message="path must not be apiVersion, kind, metadata.name or metadata.namespace: an override makes no other object of it"
 type PlaintextOverrider struct {
 	// path is a JSON pointer to the field.
-	// +kubebuilder:validation:Pattern=`^/`
-	// +kubebuilder:validation:MaxLength=512
-	Path string `json:"path"`
+	Path ObjectPath `json:"path"`
 	// operator is add, remove or replace, as in a JSON patch.
 	Operator OverriderOperator `json:"operator"`
 	// value is any JSON; needed to add and replace, and not for remove.

@@ -161,8 +161,8 @@ type ReplicaSchedulingStrategy struct {
 
 // Placement says which clusters objects go to, and how replicas are divided.
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinities)",message="clusterAffinity and clusterAffinities exclude each other; put the one into the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.spreadByField)) || self.spreadConstraints.exists(c, has(c.spreadByField) && c.spreadByField == 'cluster')",message="spreadConstraints by region, zone or provider need one with spreadByField cluster beside them, which says how many clusters there are to be in all"
-// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || self.spreadConstraints.all(c, self.spreadConstraints.exists_one(d, (has(c.spreadByField) ? c.spreadByField : 'none') == (has(d.spreadByField) ? d.spreadByField : 'none') && (has(c.spreadByLabel) ? c.spreadByLabel : ':') == (has(d.spreadByLabel) ? d.spreadByLabel : ':')))",message="spreadConstraints has two constraints by the same; make them one"
+// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || !self.spreadConstraints.exists(c, has(c.spreadByField) && c.spreadByField != 'cluster') || self.spreadConstraints.exists(c, has(c.spreadByField) ? c.spreadByField == 'cluster' : !has(c.spreadByLabel))",message="spreadConstraints by region, zone or provider need one with spreadByField cluster beside them, which says how many clusters there are to be in all"
+// +kubebuilder:validation:XValidation:rule="!has(self.spreadConstraints) || self.spreadConstraints.all(c, self.spreadConstraints.exists_one(d, has(c.spreadByLabel) ? has(d.spreadByLabel) && c.spreadByLabel == d.spreadByLabel : !has(d.spreadByLabel) && (has(c.spreadByField) ? c.spreadByField : 'cluster') == (has(d.spreadByField) ? d.spreadByField : 'cluster')))",message="spreadConstraints has two constraints by the same; make them one"
 type Placement struct {
 	// clusterAffinity means the clusters that objects may go to. Without it: every cluster.
 	// +optional
@@ -178,7 +178,10 @@ type Placement struct {
 	// clusterTolerations let objects go to clusters that have taints; 100 at the most.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'] || t.operator.size() == 0)",message="operator of a toleration must be Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal', ''])",message="operator of a toleration must be Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator != 'Exists' || !has(t.value) || t.value == '')",message="value of a toleration must be empty where its operator is Exists, which looks at no value"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.key) && t.key != '' || has(t.operator) && t.operator == 'Exists')",message="operator of a toleration without a key must be Exists, which tolerates every taint"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])",message="effect of a toleration must be NoSchedule, PreferNoSchedule or NoExecute; without one it is for every effect"
 	// +listType=atomic
 	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
 	// spreadConstraints limit over how many groups of clusters objects are spread; 10 at the most.

@@ -3,11 +3,11 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ResourceSelector selects objects of one kind on the hub.
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name.size() == 0 || !has(self.labelSelector)",message="name and labelSelector exclude each other; an object that is named needs no labels"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || size(self.name) == 0 || !has(self.labelSelector)",message="name and labelSelector exclude each other; an object that is named needs no labels"
 type ResourceSelector struct {
-	// apiVersion is the objects' API group and version, such as apps/v1.
-	// +kubebuilder:validation:MinLength=1
+	// apiVersion is the objects' API group and version, such as apps/v1; of the core group the version alone.
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9][-a-z0-9.]*/)?[a-z][-a-z0-9]*$')",message="apiVersion must be a group, a slash and a version, such as apps/v1, or v1 for the core group"
 	APIVersion string `json:"apiVersion"`
 	// kind is their kind, such as Deployment.
 	// +kubebuilder:validation:MinLength=1
@@ -77,13 +77,12 @@ type Suspension struct {
 
 // SuspendClusters names clusters.
 type SuspendClusters struct {
-	// clusterNames are the clusters, 100 at the most.
-	// +optional
+	// clusterNames are the clusters; 1 to 100.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
-	ClusterNames []string `json:"clusterNames,omitempty"`
+	ClusterNames []string `json:"clusterNames"`
 }
 
 // AutoScaling is about nodes that are bought on demand, which this fleet does not do.
@@ -95,7 +94,7 @@ type AutoScaling struct {
 }
 
 // PropagationSpec says which objects go where.
-// +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && s.name.size() > 0)",message="preemption Always needs a name in each of resourceSelectors: a policy that takes objects from others names them"
+// +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && size(s.name) > 0)",message="preemption Always needs a name in each of resourceSelectors: a policy that takes objects from others names them"
 type PropagationSpec struct {
 	// resourceSelectors select the objects; each selector adds to them. 1 to 50.
 	// +kubebuilder:validation:MinItems=1

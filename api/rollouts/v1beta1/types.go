@@ -44,9 +44,13 @@ type Pause struct {
 // Step is a batch.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Step struct {
-	// replicas is how many pods are new after it, as a number or a percentage.
-	// +optional
-	Replicas *intstr.IntOrString `json:"replicas,omitempty"`
+	// replicas is how many pods are new after it, as a number or a percentage such as 50%.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^(100|[0-9]{1,2})%$')",message="replicas must be a number, or a percentage from 0% to 100%, such as 50%"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="replicas must be 0 or more"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self <= 100000000",message="replicas must be at most 100000000"
+	Replicas *intstr.IntOrString `json:"replicas"`
 	// pause is the wait after it.
 	// +optional
 	Pause *Pause `json:"pause,omitempty"`
@@ -118,12 +122,12 @@ type RolloutStatus struct {
 	CurrentStepState string `json:"currentStepState,omitempty"`
 	// conditions are Kruise's.
 	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
+	// +listType=atomic
 	Conditions []RolloutCondition `json:"conditions,omitempty"`
 }
 
 // RolloutCondition is one of Kruise's conditions.
+// +kubebuilder:pruning:PreserveUnknownFields
 type RolloutCondition struct {
 	// type is Progressing, Succeeded or Terminating.
 	Type string `json:"type"`
