@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -104,6 +103,15 @@ type Previous func(placementv1.ResourceIdentifier) ([]byte, error)
 // are those of which it is not known what they were: whatever the cluster has of them stays.
 func Override(content []placementv1.ResourceContent, snapshots []placementv1.OverrideSnapshotObject, c override.Cluster, previous Previous) (
 	manifests []placementv1.ResourceContent, failures []FailedOverride, held []placementv1.ResourceIdentifier, err error) {
+	return Change(content, func(id placementv1.ResourceIdentifier, raw []byte) ([]byte, bool, error) {
+		return override.Apply(snapshots, c, id, raw)
+	}, previous)
+}
+
+// Change makes changes of the content of a snapshot part, for one cluster. change returns an object as it is to be, and left false where
+// the cluster is to be without it; an error of it is a failure of that object alone, with which is done as Override says.
+func Change(content []placementv1.ResourceContent, change func(id placementv1.ResourceIdentifier, raw []byte) (changed []byte, left bool, err error), previous Previous) (
+	manifests []placementv1.ResourceContent, failures []FailedOverride, held []placementv1.ResourceIdentifier, err error) {
 	manifests = make([]placementv1.ResourceContent, 0, len(content))
 	for i := range content {
 		id, err := Identify(content[i].Raw)
@@ -111,9 +119,8 @@ func Override(content []placementv1.ResourceContent, snapshots []placementv1.Ove
 			manifests = append(manifests, content[i])
 			continue
 		}
-		changed, left, err := override.Apply(snapshots, c, id, content[i].Raw)
-		var failure *override.Failure
-		if errors.As(err, &failure) {
+		changed, left, failure := change(id, content[i].Raw)
+		if failure != nil {
 			failures = append(failures, FailedOverride{Object: id, Message: failure.Error()})
 			if changed, err = previous(id); err != nil {
 				return nil, nil, nil, err

@@ -33,6 +33,8 @@ type Target struct {
 	ReportBackStrategy *placementv1.ReportBackStrategy
 	// Overrides are those that the cluster gets.
 	Overrides override.Applied
+	// Policies stands for what override policies change of the objects in the cluster; empty where they change nothing.
+	Policies string
 	// Replicas is the cluster's share; nil where the objects are placed as they are.
 	Replicas *int32
 }
@@ -87,6 +89,9 @@ func contentHash(t Target, r Revision, part int) string {
 	text := fmt.Appendf(nil, "%s\x00%d\x00%d", r.Hash, part, len(r.Parts)) // an envelope has a number beyond those of the parts
 	if !t.Overrides.Empty() {
 		text = append(append(text, 0), overridesText(t)...)
+	}
+	if t.Policies != "" {
+		text = fmt.Appendf(text, "\x00policies %s", t.Policies)
 	}
 	if t.Replicas != nil {
 		text = fmt.Appendf(text, "\x00replicas %d", *t.Replicas)

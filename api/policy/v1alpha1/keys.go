@@ -7,6 +7,10 @@ const (
 	// AnnotationObjectVersion is, on an internal placement of a policy with activationPreference Lazy, the version of the object for
 	// which the policy was read last: a later policy counts once the object has another.
 	AnnotationObjectVersion = "fleetwright.io/object-version"
+	// AnnotationObjects, on the first part of a revision of an object that a policy claims, lists as JSON what override policies can
+	// select by: of each object of the revision the apiVersion, the kind, the namespace, the name and the labels. It is absent where that
+	// would be more than 64 KiB.
+	AnnotationObjects = "fleetwright.io/objects"
 	// FinalizerObjectPlacement holds an internal placement until what was placed is gone from the members, or released there.
 	FinalizerObjectPlacement = "fleetwright.io/object-placement"
 )

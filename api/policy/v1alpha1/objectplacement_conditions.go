@@ -22,6 +22,8 @@ const (
 	ReasonSchedulingSuspended = "SchedulingSuspended"
 	// ReasonAwaitingOverrides: an override policy does not exist that must before anything is decided.
 	ReasonAwaitingOverrides = "AwaitingOverrides"
+	// ReasonInvalidPolicy: what the policy says of the clusters cannot be understood; nothing has changed in the members.
+	ReasonInvalidPolicy = "InvalidPolicy"
 	// ReasonInvalidObject: the object cannot be placed as it is.
 	ReasonInvalidObject = "InvalidObject"
 	// ReasonReleased: no policy selects the object any more; its copies stay as they are.

@@ -133,6 +133,9 @@ func (c *Controller) place(ctx context.Context, p *pass) (err error) {
 	if err != nil || !found {
 		return err
 	}
+	if err := c.awaitOverrides(ctx, p); err != nil {
+		return err
+	}
 	if err := c.keep(ctx, p); err != nil {
 		return err
 	}

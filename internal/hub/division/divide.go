@@ -23,6 +23,11 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 			"The policy holds decisions back: nothing is changed in the members until spec.suspension.scheduling is taken off it")
 		return nil
 	}
+	policy, err := asked(&p.spec().Placement)
+	if err != nil {
+		p.set(c.Clock.Now(), policyv1alpha1.ConditionScheduled, metav1.ConditionFalse, policyv1alpha1.ReasonInvalidPolicy, err.Error())
+		return nil
+	}
 	f, err := c.observe(ctx, p)
 	if err != nil {
 		return err
@@ -31,7 +36,7 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.status.ObjectGeneration = p.object.GetGeneration()
-	request := p.request(f)
+	request := p.request(f, policy)
 	result := c.deschedule(p, request, division.Divide(request))
 	decided := slices.Clone(p.status.Clusters)
 	p.decide(c.Clock.Now(), &result)
@@ -60,9 +65,9 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 }
 
 // request asks for a division.
-func (p *pass) request(f *fleet) division.Request {
+func (p *pass) request(f *fleet, policy division.Policy) division.Request {
 	r := division.Request{
-		UID: p.object.GetUID(), Kind: p.object.GroupVersionKind(), Policy: asked(&p.spec().Placement), Replicas: p.replicas,
+		UID: p.object.GetUID(), Kind: p.object.GroupVersionKind(), Policy: policy, Replicas: p.replicas,
 		Clusters: f.clusters, Current: map[string]int32{}, Decided: p.status.DecidedFor, Affinity: p.status.AffinityName, Rebalance: p.rebalances(),
 		InRelease: p.releasing(),
 	}
@@ -84,6 +89,8 @@ func (p *pass) decide(now time.Time, result *division.Result) {
 		reason := policyv1alpha1.ReasonNoClusterFit
 		if shortage := (*division.Shortage)(nil); errors.As(result.Problem, &shortage) {
 			reason = policyv1alpha1.ReasonUnschedulable
+		} else if mistake := (*division.PolicyError)(nil); errors.As(result.Problem, &mistake) {
+			reason = policyv1alpha1.ReasonInvalidPolicy
 		}
 		p.set(now, policyv1alpha1.ConditionScheduled, metav1.ConditionFalse, reason, result.Problem.Error())
 		return

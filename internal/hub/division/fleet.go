@@ -6,6 +6,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	"github.com/fleetwright/fleetwright/internal/schedule"
+	"github.com/fleetwright/fleetwright/internal/schedule/clusteraffinity"
 	"github.com/fleetwright/fleetwright/internal/schedule/division"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,8 +36,9 @@ func (c *Controller) observe(ctx context.Context, p *pass) (*fleet, error) {
 	for i := range members.Items {
 		m := schedule.Observe(&members.Items[i])
 		f.known[m.Name] = &m
+		where := clusteraffinity.Locate(m.Name, m.Labels)
 		f.clusters = append(f.clusters, division.Cluster{
-			Name: m.Name, Labels: m.Labels, Taints: taints(m.Taints), Leaving: m.Leaving, Disconnected: m.Disconnected,
+			Name: m.Name, Labels: m.Labels, Provider: where.Provider, Region: where.Region, Zones: where.Zones, Taints: taints(m.Taints), Leaving: m.Leaving, Disconnected: m.Disconnected,
 			Suspended: suspended(p.spec().Suspension, m.Name),
 			Room:      room(&m, request),
 		})

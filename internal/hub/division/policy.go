@@ -1,24 +1,39 @@
 package division
 
 import (
+	"fmt"
+
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
+	"github.com/fleetwright/fleetwright/internal/schedule/clusteraffinity"
 	"github.com/fleetwright/fleetwright/internal/schedule/division"
 )
 
-// asked translates what a policy says of the clusters.
-func asked(p *policyv1alpha1.Placement) division.Policy {
+// asked translates what a policy says of the clusters. An error names what of it cannot be understood.
+func asked(p *policyv1alpha1.Placement) (division.Policy, error) {
 	policy := division.Policy{Strategy: strategy(p.ReplicaScheduling), Tolerations: p.ClusterTolerations}
 	if p.ClusterAffinity != nil {
-		policy.Groups = append(policy.Groups, division.Group{Matches: matches(p.ClusterAffinity)})
+		matches, err := matches(p.ClusterAffinity, "spec.placement.clusterAffinity")
+		if err != nil {
+			return policy, err
+		}
+		policy.Groups = append(policy.Groups, division.Group{Matches: matches})
 	}
 	for i := range p.ClusterAffinities {
 		term := &p.ClusterAffinities[i]
-		policy.Groups = append(policy.Groups, division.Group{Name: term.AffinityName, Matches: matches(&term.ClusterAffinity)})
+		matches, err := matches(&term.ClusterAffinity, fmt.Sprintf("spec.placement.clusterAffinities[%d]", i))
+		if err != nil {
+			return policy, err
+		}
+		policy.Groups = append(policy.Groups, division.Group{Name: term.AffinityName, Matches: matches})
 	}
 	if s := p.ReplicaScheduling; s != nil && s.WeightPreference != nil {
 		for i := range s.WeightPreference.StaticWeightList {
 			w := &s.WeightPreference.StaticWeightList[i]
-			policy.Weights = append(policy.Weights, division.WeightRule{Matches: matches(&w.TargetCluster), Weight: w.Weight})
+			matches, err := matches(&w.TargetCluster, fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d].targetCluster", i))
+			if err != nil {
+				return policy, err
+			}
+			policy.Weights = append(policy.Weights, division.WeightRule{Matches: matches, Weight: w.Weight})
 		}
 	}
 	for i := range p.SpreadConstraints {
@@ -32,7 +47,7 @@ func asked(p *policyv1alpha1.Placement) division.Policy {
 		}
 		policy.Spread = append(policy.Spread, spread)
 	}
-	return policy
+	return policy, nil
 }
 
 // strategy is how replicas are divided: not at all where a policy says nothing of it.
@@ -49,18 +64,13 @@ func strategy(s *policyv1alpha1.ReplicaSchedulingStrategy) division.Strategy {
 	}
 }
 
-// matches tells whether a cluster is one that an affinity means.
-func matches(a *policyv1alpha1.ClusterAffinity) func(*division.Cluster) bool {
+// matches tells whether a cluster is one that an affinity means. field is where the affinity stands in the policy.
+func matches(a *policyv1alpha1.ClusterAffinity, field string) (func(*division.Cluster) bool, error) {
+	affinity, err := clusteraffinity.Read(a, field)
+	if err != nil {
+		return nil, &division.PolicyError{Message: err.Error()}
+	}
 	return func(c *division.Cluster) bool {
-		return len(a.ClusterNames) == 0 || contains(a.ClusterNames, c.Name)
-	}
-}
-
-func contains(all []string, s string) bool {
-	for _, one := range all {
-		if one == s {
-			return true
-		}
-	}
-	return false
+		return affinity.Matches(&clusteraffinity.Cluster{Name: c.Name, Labels: c.Labels, Provider: c.Provider, Region: c.Region, Zones: c.Zones})
+	}, nil
 }

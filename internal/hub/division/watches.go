@@ -12,6 +12,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/placement/claim"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +54,11 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		},
 		Begun: func(schema.GroupVersionKind) {}, // who keeps the claims looks at them all
 	})
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if c.Carriage.Namespaced {
+		b = b.Watches(&policyv1alpha1.OverridePolicy{}, c.toAwaiting(claim.Namespaced), builder.WithPredicates(whenThere()))
+	}
+	err := b.
 		Named("division-"+strings.ToLower(c.Carriage.Parent)).
 		For(c.Carriage.NewParent(), builder.WithPredicates(c.forgets())).
 		WatchesRawSource(source.Func(c.objects.Start)).
@@ -62,6 +67,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(c.Carriage.NewResourceSnapshot(), c.damaged(), builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 		})).
+		Watches(&policyv1alpha1.ClusterOverridePolicy{}, c.toAwaiting(claim.Cluster), builder.WithPredicates(whenThere())).
 		Watches(&clusterv1.MemberCluster{}, c.toAll(), builder.WithPredicates(whenFleetChanges())).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
@@ -132,29 +138,39 @@ func stranded(o client.Object) int32 {
 // toAll maps a member to all internal placements: any of them may want it, or be on it.
 func (c *Controller) toAll() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []ctrl.Request {
-		var all []ctrl.Request
-		add := func(o client.Object) {
-			all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		placements, err := c.placements(ctx, "")
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the internal placements for a change of the fleet")
 		}
-		if c.Carriage.Namespaced {
-			var list policyv1alpha1.ObjectPlacementList
-			if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the ObjectPlacements for a change of the fleet")
-			}
-			for i := range list.Items {
-				add(&list.Items[i])
-			}
-			return all
-		}
-		var list policyv1alpha1.ClusterObjectPlacementList
-		if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the ClusterObjectPlacements for a change of the fleet")
-		}
-		for i := range list.Items {
-			add(&list.Items[i])
+		all := make([]ctrl.Request, 0, len(placements))
+		for _, p := range placements {
+			all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
 		return all
 	})
+}
+
+// placements lists the internal placements in a namespace; without one those in all of them.
+func (c *Controller) placements(ctx context.Context, namespace client.InNamespace) ([]policyv1alpha1.ObjectPlacementObject, error) {
+	var all []policyv1alpha1.ObjectPlacementObject
+	if c.Carriage.Namespaced {
+		var list policyv1alpha1.ObjectPlacementList
+		if err := c.Client.List(ctx, &list, namespace, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list the ObjectPlacements: %w", err)
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+		return all, nil
+	}
+	var list policyv1alpha1.ClusterObjectPlacementList
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the ClusterObjectPlacements: %w", err)
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
 }
 
 // forgets drops what is known of an internal placement that is gone, and lets everything pass.

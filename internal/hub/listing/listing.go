@@ -67,6 +67,11 @@ func ResourceSnapshots(ctx context.Context, r client.Reader, kinds *placement.Ca
 	return items[placementv1.ResourceSnapshotObject](ctx, r, kinds.ResourceSnapshot, kinds.NewResourceSnapshotList(), append(of(kinds.Label, key), opts...))
 }
 
+// AllResourceSnapshots returns all resource snapshot objects of a scope, whatever their parents.
+func AllResourceSnapshots(ctx context.Context, r client.Reader, kinds *placement.Carriage, opts ...client.ListOption) ([]placementv1.ResourceSnapshotObject, error) {
+	return items[placementv1.ResourceSnapshotObject](ctx, r, kinds.ResourceSnapshot, kinds.NewResourceSnapshotList(), opts)
+}
+
 // of selects what carries the parent's label.
 func of(label string, key placement.Key) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{label: key.Name}}

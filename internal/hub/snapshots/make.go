@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
+	"github.com/fleetwright/fleetwright/internal/override/policy"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/snapshot"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +59,11 @@ func (s *Store) make(ctx context.Context, p placementv1.ParentObject, stock *sto
 		placementv1.AnnotationSnapshotCount: strconv.Itoa(len(parts)),
 		placementv1.AnnotationEnvelopeCount: strconv.Itoa(len(envelopes)),
 	})
+	if !s.labelsLatest() {
+		if text := policy.Describe(contentsOf(objects)); text != "" {
+			master.GetAnnotations()[policyv1alpha1.AnnotationObjects] = text
+		}
+	}
 	if len(envelopes) > 0 {
 		master.GetAnnotations()[placementv1.AnnotationEnvelopes] = strings.Join(envelopes, ",")
 	}
@@ -68,6 +75,15 @@ func (s *Store) make(ctx context.Context, p placementv1.ParentObject, stock *sto
 		return index, false, fmt.Errorf("create %s %s: %w", s.Carriage.ResourceSnapshot, master.GetName(), err)
 	}
 	return index, true, nil
+}
+
+// contentsOf are objects as JSON.
+func contentsOf(objects []snapshot.Object) [][]byte {
+	contents := make([][]byte, len(objects))
+	for i := range objects {
+		contents[i] = objects[i].Content
+	}
+	return contents
 }
 
 // createPart creates a part of a revision, or finds that it was created earlier. ok is false where its name is taken by

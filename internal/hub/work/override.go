@@ -22,6 +22,9 @@ func (c *Controller) fill(ctx context.Context, t render.Target, w *wish, i int, 
 	if err != nil {
 		return failure("Work %s/%s: %v", wanted.Namespace, wanted.Name, err), nil
 	}
+	if !w.policies.Empty() && w.envelopes[i] == "" {
+		return nil, c.applyPolicies(ctx, w, wanted, content)
+	}
 	if t.Overrides.Empty() {
 		render.Fill(wanted, content)
 		return nil, nil //nolint:nilnil // no problem
@@ -133,7 +136,7 @@ func setOverridden(w conditionWriter, o observed) bool {
 	case len(problems) > 0:
 		status, reason = metav1.ConditionFalse, placementv1.ReasonOverriddenFailed
 		message = failed + placement.Quote(strings.Join(problems, "; ")) + "; these objects are left in the cluster as they were, and all others are up to date"
-	case override.AppliedTo(o.binding).Empty():
+	case override.AppliedTo(o.binding).Empty() && !o.overridden:
 		reason, message = placementv1.ReasonNoOverrideSpecified, "No override rules are configured for the selected resources"
 	}
 	w.set(placementv1.ConditionOverridden, status, reason, message)

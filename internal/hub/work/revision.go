@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
@@ -33,6 +34,8 @@ func isMissing(err error) bool {
 type revision struct {
 	render.Revision
 	uids []types.UID
+	// objects are what the snapshot's metadata says of its content: see policyv1alpha1.AnnotationObjects.
+	objects string
 }
 
 // master names the resource snapshot that a binding's Works are to carry; empty where there is none yet.
@@ -99,7 +102,8 @@ func (c *Controller) revision(ctx context.Context, t render.Target, master strin
 	if hash == "" {
 		hash = string(m.GetUID())
 	}
-	r := &revision{Revision: render.Revision{Index: index, Hash: hash, Parts: []string{master}}, uids: []types.UID{m.GetUID()}}
+	r := &revision{Revision: render.Revision{Index: index, Hash: hash, Parts: []string{master}}, uids: []types.UID{m.GetUID()},
+		objects: m.GetAnnotations()[policyv1alpha1.AnnotationObjects]}
 	if r.Envelopes, err = render.ParseEnvelopes(m.GetAnnotations()[placementv1.AnnotationEnvelopes], count); err != nil {
 		return nil, fmt.Errorf("resource snapshot %q: annotation %s: %w", master, placementv1.AnnotationEnvelopes, err)
 	}

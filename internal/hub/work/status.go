@@ -21,7 +21,9 @@ type observed struct {
 	works []*placementv1.Work
 	// problem is why the Works are not as they should be.
 	problem *problem
-	now     time.Time
+	// overridden tells that override policies change something.
+	overridden bool
+	now        time.Time
 }
 
 // problem is why the Works of a binding are not, or not yet, as they should be.

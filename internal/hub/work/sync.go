@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	"github.com/fleetwright/fleetwright/internal/override/policy"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
+	"github.com/fleetwright/fleetwright/internal/schedule"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,6 +33,8 @@ type wish struct {
 	// there are the binding's Works as they are, and before, once it was needed, are their manifests.
 	there  []*placementv1.Work
 	before map[placementv1.ResourceIdentifier][]byte
+	// policies are the override policies that change something of the content in the cluster.
+	policies policy.Set
 }
 
 // sync makes the Works what the binding says, and fills in what came of it. Works that are not needed any more are deleted
@@ -44,7 +48,7 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 		o.problem = waitFor("No revision of the object has been made yet")
 		return nil
 	}
-	w, problem, err := c.wish(ctx, t, works, master)
+	w, problem, err := c.wish(ctx, t, works, master, o.cluster)
 	if err != nil || problem != nil {
 		o.problem = problem
 		return err
@@ -52,6 +56,7 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 	if !c.follows() {
 		o.index = w.index
 	}
+	o.overridden = !w.policies.Empty()
 	if o.problem = hindrance(t, works, w, o); o.problem != nil {
 		return nil
 	}
@@ -60,7 +65,7 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 			w.there = append(w.there, there)
 		}
 	}
-	if !t.Overrides.Empty() && len(w.there) > 1 && !allSame(w.works, works) {
+	if (!t.Overrides.Empty() || o.overridden) && len(w.there) > 1 && !allSame(w.works, works) {
 		if err := c.readBefore(ctx, w); err != nil {
 			return err
 		}
@@ -85,10 +90,15 @@ func (c *Controller) sync(ctx context.Context, t render.Target, works map[string
 }
 
 // wish tells what the Works are to be. A snapshot that does not exist any more is no problem where they have it already.
-func (c *Controller) wish(ctx context.Context, t render.Target, works map[string]*placementv1.Work, master string) (*wish, *problem, error) {
+func (c *Controller) wish(ctx context.Context, t render.Target, works map[string]*placementv1.Work, master string, cluster *schedule.Cluster) (*wish, *problem, error) {
 	r, err := c.revision(ctx, t, master)
+	var policies policy.Set
 	if err == nil {
-		w := &wish{index: r.Index, works: render.Works(t, r.Revision), envelopes: make([]string, len(r.Parts))}
+		policies, err = c.policies(ctx, t, r, cluster)
+		t.Policies = policies.Key()
+	}
+	if err == nil {
+		w := &wish{policies: policies, index: r.Index, works: render.Works(t, r.Revision), envelopes: make([]string, len(r.Parts))}
 		w.parts, w.uids = slices.Clone(r.Parts), slices.Clone(r.uids)
 		for _, e := range r.Envelopes {
 			w.parts, w.uids, w.envelopes = append(w.parts, r.Parts[e.Part]), append(w.uids, r.uids[e.Part]), append(w.envelopes, e.ID)

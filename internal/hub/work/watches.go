@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
+	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/hub/enqueue"
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -32,7 +33,15 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(c.contents.run)); err != nil {
 		return fmt.Errorf("set up what lets go of snapshot content: %w", err)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if c.follows() {
+		b = b.Watches(&policyv1alpha1.ClusterOverridePolicy{}, c.toBindingsOverridden(), builder.WithPredicates(whenSaid())).
+			Watches(&clusterv1.MemberCluster{}, c.toBindingsOf(client.Object.GetName), builder.WithPredicates(whenLabelled()))
+		if c.Carriage.Namespaced {
+			b = b.Watches(&policyv1alpha1.OverridePolicy{}, c.toBindingsOverridden(), builder.WithPredicates(whenSaid()))
+		}
+	}
+	err := b.
 		Named("work-"+strings.ToLower(c.Carriage.Parent)).
 		For(c.Carriage.NewBinding(), builder.WithPredicates(c.forgets())). // our own status writes too: a pass that found the cache behind waits for them
 		Watches(&placementv1.Work{}, c.toBinding(), builder.WithPredicates(c.seen())).
