@@ -10,6 +10,7 @@ import (
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/render"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ const (
 
 // meaning tells what is meant by the deletion of a binding. The hub deletes bindings for three reasons alone: their cluster is
 // not chosen any more, which their state says, an eviction took them off it, which their mark says, or their placement is
-// deleted, of which the placement's deleteStrategy says more. Of a cluster that is no member any more nothing is removed in any
+// deleted, of which the placement's deleteStrategy says more; and a namespace that is deleted takes all that is in it along. Of a cluster that is no member any more nothing is removed in any
 // case.
 func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t render.Target) (meant, error) {
 	// The cache is enough to know that a placement is being deleted, which is not undone, and what its strategy was then. That
@@ -91,10 +92,28 @@ func (c *Controller) meaning(ctx context.Context, b placementv1.BindingObject, t
 	if p, err = c.placement(ctx, c.APIReader, t); err != nil || p == nil || isDeleted(p) {
 		return meantBy(p), err
 	}
+	// A namespace that is deleted takes the binding, and the parent, in any order.
+	if going, err := c.namespaceGoes(ctx, b.GetNamespace()); err != nil || going {
+		return meantBy(p), err
+	}
 	if cluster, err := c.cluster(ctx, c.APIReader, t.Cluster); err != nil || cluster != nil {
 		return byAccident, err
 	}
 	return toBeRemoved, nil
+}
+
+// namespaceGoes tells whether a namespace of the hub is being deleted.
+func (c *Controller) namespaceGoes(ctx context.Context, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := c.APIReader.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	if err != nil {
+		return false, fmt.Errorf("read namespace %s to tell whether a binding was deleted with it: %w", name, err)
+	}
+	return !namespace.DeletionTimestamp.IsZero(), nil
 }
 
 func isDeleted(p placementv1.ParentObject) bool {
