@@ -23,7 +23,9 @@ const (
 // Nothing is decided, and no revision made, before the overrides exist that the policy names, of the policy's own scope.
 func TestAwaitsOverrides(t *testing.T) {
 	anything := policyv1alpha1.OverrideSpec{OverrideRules: []policyv1alpha1.RuleWithCluster{{}}}
-	for kind, make := range map[string]struct{ other, own func(name string) client.Object }{
+	for kind, make := range map[string]struct {
+		other, own func(name string) client.Object
+	}{
 		claim.Namespaced: {
 			other: func(name string) client.Object {
 				return &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: anything}
@@ -45,7 +47,9 @@ func TestAwaitsOverrides(t *testing.T) {
 			f := newFixture(t)
 			f.join("east", nil)
 			f.Make(make.other(f.Name + "-a"))
-			p := f.claim(kind, func(s *policyv1alpha1.ObjectPlacementSpec) { s.DependentOverrides = []string{f.Name + "-a", f.Name + "-b"} })
+			p := f.claim(kind, func(s *policyv1alpha1.ObjectPlacementSpec) {
+				s.DependentOverrides = []string{f.Name + "-a", f.Name + "-b"}
+			})
 			if got := f.scheduled(p, isAwaiting); !strings.Contains(got, f.Name+"-a, "+f.Name+"-b") {
 				t.Errorf("it does not say what is waited for: %s", got)
 			}

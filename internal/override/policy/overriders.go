@@ -301,7 +301,7 @@ func find(content map[string]any, path string) (value any, set func(any), proble
 		key := unescape.Replace(part)
 		switch parent := value.(type) {
 		case map[string]any:
-			there := false
+			var there bool
 			if value, there = parent[key]; !there {
 				return nil, nil, wrong(path, "the object has no such field; correct the path")
 			}
