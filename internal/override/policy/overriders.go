@@ -301,11 +301,11 @@ func find(content map[string]any, path string) (value any, set func(any), proble
 		key := unescape.Replace(part)
 		switch parent := value.(type) {
 		case map[string]any:
-			found, there := parent[key]
-			if !there {
+			var there bool
+			if value, there = parent[key]; !there {
 				return nil, nil, wrong(path, "the object has no such field; correct the path")
 			}
-			value, set = found, func(v any) { parent[key] = v }
+			set = func(v any) { parent[key] = v }
 		case []any:
 			i, err := strconv.ParseUint(key, 10, 31)
 			if err != nil || i >= uint64(len(parent)) || key != strconv.FormatUint(i, 10) {

@@ -1,4 +1,4 @@
-package division_test
+package policies_test
 
 import (
 	"strings"
