@@ -88,8 +88,8 @@ func TestStatus(t *testing.T) {
 				{"b", `{` + started + `, failed: 2, conditions: [{type: Failed, status: "True", lastTransitionTime: "2026-01-01T00:03:00Z"}]}`, true},
 			}},
 		"a job that has ended stays so": {group: "batch", kind: "Job", before: complete("2026-01-01T00:01:00Z"), want: complete("2026-01-01T00:01:00Z"), items: []there{{"a", `{active: 1}`, true}}},
-		"a rollout that waits": {group: "rollouts.kruise.io", kind: "Rollout", want: `{phase: Progressing, message: "1 of 3 clusters are at rest; b: step 1 StepPaused", observedGeneration: 7}`, items: []there{
-			{"a", `{phase: Healthy}`, true}, {"b", `{phase: Progressing, currentStepIndex: 1, currentStepState: StepPaused}`, true}, {"c", `{}`, true},
+		"a rollout that waits": {group: "rollouts.kruise.io", kind: "Rollout", want: `{phase: Progressing, message: "1 of 3 clusters are at rest, 1 more have no such workload; b: step 1 StepPaused", observedGeneration: 7}`, items: []there{
+			{"a", `{phase: Healthy}`, true}, {"d", `{phase: Initial}`, true}, {"b", `{phase: Progressing, currentStepIndex: 1, currentStepState: StepPaused}`, true}, {"c", `{}`, true},
 		}},
 	}
 	for name, tc := range tests {

@@ -8,12 +8,12 @@ import (
 )
 
 // phases are those of a Kruise Rollout, the one that most wants looking at first.
-var phases = []string{"Terminating", "Progressing", "Disabling", "Initial", "Disabled", "Healthy"}
+var phases = []string{"Terminating", "Progressing", "Disabling", "Disabled", "Healthy", "Initial"}
 
-// rollout tells of a Kruise Rollout in how many clusters it is at rest, and what it waits for where it is not. Steps and states of
-// clusters cannot be added up, and are left out.
+// rollout tells of a Kruise Rollout in how many clusters it is at rest, and what it waits for where it is not. Clusters
+// without its workload are not counted. Steps and states of clusters cannot be added up, and are left out.
 func rollout(_ map[string]any, items []Item) map[string]any {
-	worst, healthy := "", 0
+	worst, healthy, idle := "", 0, 0
 	var waiting []string
 	for i := range items {
 		phase := text(items[i].Status["phase"])
@@ -23,13 +23,21 @@ func rollout(_ map[string]any, items []Item) map[string]any {
 		if worst == "" || slices.Index(phases, phase) < slices.Index(phases, worst) {
 			worst = phase
 		}
-		if phase == "Healthy" {
+		switch phase {
+		case "Healthy":
 			healthy++
+			continue
+		case "Initial":
+			idle++
 			continue
 		}
 		waiting = append(waiting, fmt.Sprintf("%s: %s", items[i].Cluster, cmp.Or(state(items[i].Status), phase)))
 	}
-	status := map[string]any{"message": fmt.Sprintf("%d of %d clusters are at rest", healthy, len(items))}
+	message := fmt.Sprintf("%d of %d clusters are at rest", healthy, len(items)-idle)
+	if idle > 0 {
+		message += fmt.Sprintf(", %d more have no such workload", idle)
+	}
+	status := map[string]any{"message": message}
 	if worst != "" {
 		status["phase"] = worst
 	}
@@ -38,7 +46,7 @@ func rollout(_ map[string]any, items []Item) map[string]any {
 		waiting = append(waiting[:most], fmt.Sprintf("and %d more", more))
 	}
 	if len(waiting) > 0 {
-		status["message"] = fmt.Sprintf("%s; %s", status["message"], strings.Join(waiting, ", "))
+		status["message"] = message + "; " + strings.Join(waiting, ", ")
 	}
 	return status
 }
