@@ -106,8 +106,9 @@ func TestTooLittleRoom(t *testing.T) {
 		}
 	}
 	f.awaitShares(2, 2)
-	f.scale(6)
+	f.room(f.west, "3") // which is news enough
 	f.awaitScheduled("True/" + policyv1alpha1.ReasonScheduled)
+	f.awaitShares(5, 5)
 }
 
 // TestReleasedAndTakenUp: without its policy an object's copies stay as they are, even when it is edited; made again, the policy goes on

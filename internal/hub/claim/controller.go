@@ -82,6 +82,9 @@ func (c *Controller) Reconcile(ctx context.Context, object Object) (ctrl.Result,
 		return ctrl.Result{}, nil
 	}
 	o, err := c.object(ctx, object, version)
+	if meta.IsNoMatchError(err) {
+		return ctrl.Result{}, nil // nobody knows what there is of such a kind; its being served brings the next pass
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}

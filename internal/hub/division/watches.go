@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement/claim"
 	"github.com/fleetwright/fleetwright/internal/schedule"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -69,6 +70,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		})).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, c.toAwaiting(claim.Cluster), builder.WithPredicates(whenThere())).
 		Watches(&clusterv1.MemberCluster{}, c.toAll(), builder.WithPredicates(whenFleetChanges())).
+		Watches(&clusterv1.MemberCluster{}, c.toUnscheduled(), builder.WithPredicates(whenRoomGrows())).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
@@ -137,14 +139,29 @@ func stranded(o client.Object) int32 {
 
 // toAll maps a member to all internal placements: any of them may want it, or be on it.
 func (c *Controller) toAll() handler.EventHandler {
+	return c.toThose(func(policyv1alpha1.ObjectPlacementObject) bool { return true })
+}
+
+// toUnscheduled maps a member to the internal placements that wait for room.
+func (c *Controller) toUnscheduled() handler.EventHandler {
+	return c.toThose(func(p policyv1alpha1.ObjectPlacementObject) bool {
+		scheduled := meta.FindStatusCondition(p.ObjectPlacementStatus().Conditions, policyv1alpha1.ConditionScheduled)
+		return scheduled != nil && scheduled.Reason == policyv1alpha1.ReasonUnschedulable
+	})
+}
+
+// toThose maps a member to some internal placements.
+func (c *Controller) toThose(concerned func(policyv1alpha1.ObjectPlacementObject) bool) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []ctrl.Request {
 		placements, err := c.placements(ctx, "")
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Cannot look at the internal placements for a change of the fleet")
 		}
-		all := make([]ctrl.Request, 0, len(placements))
+		var all []ctrl.Request
 		for _, p := range placements {
-			all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+			if concerned(p) {
+				all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+			}
 		}
 		return all
 	})
@@ -220,4 +237,25 @@ func whenFleetChanges() predicate.Predicate {
 		was, is := schedule.Observe(before), schedule.Observe(after)
 		return !was.SameStanding(&is) || !equality.Semantic.DeepEqual(was.Taints, is.Taints)
 	}}
+}
+
+// whenRoomGrows lets pass a member of which more is free than before.
+func whenRoomGrows() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*clusterv1.MemberCluster)
+			after, ok2 := e.ObjectNew.(*clusterv1.MemberCluster)
+			if !ok1 || !ok2 {
+				return false
+			}
+			for name, free := range after.Status.ResourceUsage.Available {
+				if was := before.Status.ResourceUsage.Available[name]; free.Cmp(was) > 0 {
+					return true
+				}
+			}
+			return false
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
