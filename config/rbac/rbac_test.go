@@ -106,9 +106,11 @@ func TestRights(t *testing.T) {
 			allowed: map[string]string{
 				"clusterresourceplacements" + placement: "get list watch", "clusterstagedupdatestrategies" + placement: "get list watch",
 				"clusterstagedupdateruns" + placement: "get list watch", "clusterapprovalrequests" + placement: "get list watch",
-				"memberclusters" + cluster: "get list watch",
+				"memberclusters" + cluster:                        "get list watch",
+				"propagationpolicies.policy.one.alibabacloud.com": "get list watch", "objectplacements.policy.one.alibabacloud.com": "get list watch",
 			},
 			denied: map[string]string{
+				"propagationpolicies.policy.one.alibabacloud.com": "create update", "overridepolicies.policy.one.alibabacloud.com": "get",
 				"clusterresourceplacements" + placement: "create update patch delete", "clusterapprovalrequests/status" + placement: "update patch",
 				"memberclusters" + cluster: "create update patch delete", "internalmemberclusters" + cluster: "get list watch", "secrets": "get list",
 			},
@@ -124,9 +126,11 @@ func TestRights(t *testing.T) {
 			allowed: map[string]string{
 				"clusterresourceplacements" + placement: "create update patch delete get", "clusterstagedupdatestrategies" + placement: "create update",
 				"clusterstagedupdateruns" + placement: "create patch delete", "clusterapprovalrequests/status" + placement: "patch",
-				"memberclusters" + cluster: "create update patch delete",
+				"memberclusters" + cluster:                               "create update patch delete",
+				"clusterpropagationpolicies.policy.one.alibabacloud.com": "create update patch delete",
 			},
 			denied: map[string]string{
+				"objectplacements.policy.one.alibabacloud.com": "create update patch delete",
 				"clusterresourceplacements/status" + placement: "update patch", "clusterstagedupdateruns/status" + placement: "update patch",
 				"internalmemberclusters" + cluster: "get create update", "secrets": "get", "clusterroles.rbac.authorization.k8s.io": "create bind escalate",
 			},
