@@ -153,7 +153,8 @@ func (c *candidate) holds() int64 {
 }
 
 // orders are the orders in which clusters are looked at, one after the other until one gives enough room: those that have the
-// object first; the greatest first; and for each constraint by group, the greatest group first.
+// object first; the greatest first; for each constraint by group, the greatest group first; and those that belong to the most
+// groups first, as one cluster may be all that fits where one in several zones is needed.
 func orders(choices []*candidate, constraints []Spread) [][]*candidate {
 	pinned := func(c *candidate) int {
 		if c.frozen || c.fixed {
@@ -193,7 +194,14 @@ func orders(choices []*candidate, constraints []Spread) [][]*candidate {
 			return cmp.Or(cmp.Compare(roomB, roomA), cmp.Compare(nameA, nameB))
 		}))
 	}
-	return all
+	reach := func(c *candidate) int {
+		n := 0
+		for i := range constraints {
+			n += len(constraints[i].groups(c.Cluster))
+		}
+		return n
+	}
+	return append(all, sorted(func(a, b *candidate) int { return cmp.Compare(reach(b), reach(a)) }))
 }
 
 // roomByGroup is how many replicas each group holds: in as many of its greatest clusters as there may be clusters.
