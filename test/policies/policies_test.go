@@ -96,6 +96,8 @@ func TestTooLittleRoom(t *testing.T) {
 	f.Make(f.deployment(4))
 	f.Make(f.policy(nil))
 	f.awaitShares(2, 2)
+	f.answer(f.east, 2)
+	f.answer(f.west, 2)
 	f.room(f.east, "3")
 	f.room(f.west, "1")
 	f.scale(10)
@@ -109,6 +111,35 @@ func TestTooLittleRoom(t *testing.T) {
 	f.room(f.west, "3") // which is news enough
 	f.awaitScheduled("True/" + policyv1alpha1.ReasonScheduled)
 	f.awaitShares(5, 5)
+}
+
+// TestNeverGivenTwice: what a workload was given and its cluster does not report to be in use yet is not given to another.
+func TestNeverGivenTwice(t *testing.T) {
+	f := newFixture(t)
+	f.Make(f.deployment(20))
+	f.Make(f.policy(nil))
+	f.awaitShares(10, 10)
+	other := f.deployment(1)
+	other.Name = "other"
+	f.Make(other)
+	policy := f.policy(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Name = "other" })
+	policy.Name = "other"
+	f.Make(policy)
+	o := &policyv1alpha1.ObjectPlacement{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: placement.ObjectPlacementName(deployments, f.ns, "other")}}
+	framework.Await(t, f, o, "finds no room", func(o *policyv1alpha1.ObjectPlacement) bool {
+		for _, c := range o.Status.Conditions {
+			if c.Type == policyv1alpha1.ConditionScheduled && c.Reason == policyv1alpha1.ReasonUnschedulable {
+				return true
+			}
+		}
+		return false
+	})
+	f.scale(18)
+	f.awaitShares(9, 9)
+	f.answer(f.east, 9)
+	f.answer(f.west, 9)
+	f.room(f.east, "1")
+	framework.Await(t, f, o, "finds room", func(o *policyv1alpha1.ObjectPlacement) bool { return len(o.Status.Clusters) > 0 })
 }
 
 // TestReleasedAndTakenUp: without its policy an object's copies stay as they are, even when it is edited; made again, the policy goes on

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	clusterv1 "github.com/fleetwright/fleetwright/api/cluster/v1"
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	"github.com/fleetwright/fleetwright/internal/hub/work"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule/ledger"
 	"github.com/fleetwright/fleetwright/test/framework"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -84,10 +86,11 @@ func (f *fixture) controllers(mgr ctrl.Manager) error {
 		&claim.Controller{Client: c, Metadata: m, Mapper: mgr.GetRESTMapper(), Clock: real, Changes: watches},
 		&claim.StatusController{Client: c, Clock: real},
 	}
+	account := &ledger.Ledger{}
 	for _, carriage := range placement.ObjectCarriages() {
 		all = append(all,
 			&division.Controller{
-				Client: c, APIReader: live, Carriage: carriage, Clock: real, Changes: watches,
+				Client: c, APIReader: live, Carriage: carriage, Clock: real, Changes: watches, Ledger: account,
 				Snapshots: &snapshots.Store{Client: c, APIReader: live, Carriage: carriage},
 			},
 			&work.Controller{Client: c, APIReader: live, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}},
@@ -124,6 +127,7 @@ func (f *fixture) room(name, cpu string) {
 	}
 	m.Status.Conditions = []metav1.Condition{isTrue(clusterv1.ConditionJoined)}
 	m.Status.AgentStatus = []clusterv1.AgentStatus{{Type: clusterv1.MemberAgent, Conditions: []metav1.Condition{isTrue(clusterv1.ConditionHealthy)}, LastReceivedHeartbeat: metav1.Now()}}
+	m.Status.ResourceUsage.ObservationTime = metav1.NewTime(time.Now().Add(time.Hour)) // later than anything else that an agent says
 	m.Status.ResourceUsage.Available = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 	if err := f.Status().Update(f.t.Context(), m); err != nil {
 		f.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/listing"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule/ledger"
 	"github.com/fleetwright/fleetwright/internal/snapshot"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,8 @@ type Controller struct {
 	Snapshots Snapshots
 	Recorder  events.EventRecorder
 	Clock     clock.Clock
+	// Ledger is shared by the controllers of both scopes.
+	Ledger *ledger.Ledger
 	// DeschedulingInterval is how often replicas are moved that find no node where they are. Default: 2 minutes.
 	DeschedulingInterval time.Duration
 	// Changes tells of objects on the hub.
@@ -59,7 +62,8 @@ type Controller struct {
 	made    consistency.Awaited[client.ObjectKey] // bindings that we made and that the cache has not shown yet
 	kept    kept
 	needs   needs
-	moving  moving
+	moving  keys // those whose replicas are on the move: they are looked at when clusters report
+	waiting keys // those that wait for room
 
 	descheduled deschedulings
 	objects     enqueue.Queue[ctrl.Request]

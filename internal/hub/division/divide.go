@@ -36,10 +36,8 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.status.ObjectGeneration = p.object.GetGeneration()
-	request := p.request(f, policy)
-	result := c.deschedule(p, request, division.Divide(request))
 	decided := slices.Clone(p.status.Clusters)
-	p.decide(c.Clock.Now(), &result)
+	result := c.decide(p, f, policy)
 	if !equality.Semantic.DeepEqual(decided, p.status.Clusters) {
 		if err := c.report(ctx, p); err != nil {
 			return err
@@ -62,6 +60,22 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		c.move(p, f, shares)
 	}
 	return c.bind(ctx, p, shares)
+}
+
+// decide divides. Where that goes by the room that clusters have, no other decision is made at the same time.
+func (c *Controller) decide(p *pass, f *fleet, policy division.Policy) division.Result {
+	if policy.Strategy.LooksAtRoom() && p.replicas != nil {
+		c.Ledger.Lock()
+		defer c.Ledger.Unlock()
+		c.measure(p, f)
+		defer c.settle(p, f)
+	}
+	request := p.request(f, policy)
+	result := c.deschedule(p, request, division.Divide(request))
+	p.decide(c.Clock.Now(), &result)
+	shortage := (*division.Shortage)(nil)
+	c.waiting.set(p.key(), errors.As(result.Problem, &shortage))
+	return result
 }
 
 // request asks for a division.

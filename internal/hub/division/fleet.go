@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,6 +22,8 @@ import (
 type fleet struct {
 	clusters []division.Cluster
 	known    map[string]*schedule.Cluster
+	// perReplica is what one replica of the object asks for.
+	perReplica corev1.ResourceList
 }
 
 // observe looks at the fleet for the sake of one object.
@@ -32,7 +36,7 @@ func (c *Controller) observe(ctx context.Context, p *pass) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{known: make(map[string]*schedule.Cluster, len(members.Items))}
+	f := &fleet{known: make(map[string]*schedule.Cluster, len(members.Items)), perReplica: request}
 	for i := range members.Items {
 		m := schedule.Observe(&members.Items[i])
 		f.known[m.Name] = &m
@@ -40,10 +44,53 @@ func (c *Controller) observe(ctx context.Context, p *pass) (*fleet, error) {
 		f.clusters = append(f.clusters, division.Cluster{
 			Name: m.Name, Labels: m.Labels, Provider: where.Provider, Region: where.Region, Zones: where.Zones, Taints: taints(m.Taints), Leaving: m.Leaving, Disconnected: m.Disconnected,
 			Suspended: suspended(p.spec().Suspension, m.Name),
-			Room:      room(&m, request),
+			Room:      division.UnknownRoom,
 		})
 	}
 	return f, nil
+}
+
+// measure tells how much room each cluster has, beside what it was given and does not report to be in use yet. It is called with the
+// ledger locked.
+func (c *Controller) measure(p *pass, f *fleet) {
+	news := false
+	for cluster, t := range p.told {
+		if share, given := p.given()[cluster]; given {
+			news = c.Ledger.Give(p.object.GetUID(), cluster, f.perReplica, share, t.made) || news
+		}
+	}
+	if news {
+		c.waiting.tell(p.key(), c.objects.Add)
+	}
+	for i := range f.clusters {
+		m := f.known[f.clusters[i].Name]
+		f.clusters[i].Room = room(c.Ledger.Free(m.Name, m.Usage.Available, m.Usage.ObservationTime.Time), f.perReplica)
+	}
+}
+
+// forget drops from the ledger what an object was given that is gone.
+func (c *Controller) forget(object types.UID) {
+	c.Ledger.Lock()
+	defer c.Ledger.Unlock()
+	c.Ledger.Forget(object, nil)
+}
+
+// given is how many replicas each cluster has been given, as was decided last.
+func (p *pass) given() map[string]int32 {
+	given := make(map[string]int32, len(p.status.Clusters))
+	for _, s := range p.status.Clusters {
+		given[s.Name] = ptr.Deref(s.Replicas, 0)
+	}
+	return given
+}
+
+// settle puts down in the ledger what was decided. It is called with the ledger locked.
+func (c *Controller) settle(p *pass, f *fleet) {
+	given := p.given()
+	c.Ledger.Forget(p.object.GetUID(), func(cluster string) bool { _, has := given[cluster]; return has })
+	for cluster, share := range given {
+		c.Ledger.Give(p.object.GetUID(), cluster, f.perReplica, share, p.told[cluster].made)
+	}
 }
 
 func taints(of []clusterv1.Taint) []corev1.Taint {
@@ -67,9 +114,9 @@ func perReplica(o *unstructured.Unstructured) (corev1.ResourceList, error) {
 	return podresource.PodRequests(&corev1.Pod{Spec: template.Spec}, podresource.PodResourcesOptions{}), nil
 }
 
-// room is how many more replicas a cluster holds, by what its agent says is free in it.
-func room(c *schedule.Cluster, request corev1.ResourceList) int64 {
-	if len(c.Usage.Available) == 0 {
+// room is how many more replicas a cluster holds, by what is free in it.
+func room(available, request corev1.ResourceList) int64 {
+	if len(available) == 0 {
 		return division.UnknownRoom
 	}
 	least := int64(-1)
@@ -77,7 +124,7 @@ func room(c *schedule.Cluster, request corev1.ResourceList) int64 {
 		if asks.IsZero() {
 			continue
 		}
-		free, listed := c.Usage.Available[name]
+		free, listed := available[name]
 		n := int64(0)
 		if listed {
 			n = times(free, asks)

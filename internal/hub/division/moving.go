@@ -12,12 +12,14 @@ import (
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/schedule/division"
+	"github.com/fleetwright/fleetwright/internal/schedule/ledger"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -92,6 +94,8 @@ type told struct {
 	ready int32
 	// inRelease tells that the object is in the middle of a release there, in batches of pods.
 	inRelease bool
+	// made is how many pods of it the cluster has made, and when it said so.
+	made ledger.Made
 	// unschedulable is how many replicas have found no node for a while.
 	unschedulable int32
 }
@@ -112,7 +116,7 @@ func (c *Controller) listen(ctx context.Context, p *pass) error {
 		for i := range w.Status.ManifestConditions {
 			m := &w.Status.ManifestConditions[i]
 			if m.Identifier.Kind == p.object.GetKind() && m.Identifier.Name == p.object.GetName() {
-				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m), unschedulable: m.UnschedulableReplicas}
+				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m), unschedulable: m.UnschedulableReplicas, made: madeIn(m)}
 			}
 		}
 	}
@@ -139,6 +143,21 @@ func readyIn(m *placementv1.ManifestCondition) int32 {
 	return max(reported.Status.ReadyReplicas, reported.Status.Ready)
 }
 
+// madeIn is how many pods an agent reports to have been made, and not to wait for a node; what cannot be read is not known to be.
+func madeIn(m *placementv1.ManifestCondition) ledger.Made {
+	var reported struct {
+		Status struct {
+			Replicas int32 `json:"replicas"`
+			Active   int32 `json:"active"` // of a Job
+		} `json:"status"`
+	}
+	if m.BackReportedStatus == nil || json.Unmarshal(m.BackReportedStatus.ObservedStatus.Raw, &reported) != nil {
+		return ledger.Made{}
+	}
+	pods := max(reported.Status.Replicas, reported.Status.Active) - m.UnschedulableReplicas
+	return ledger.Made{Pods: max(pods, 0), At: m.BackReportedStatus.ObservationTime.Time}
+}
+
 // releasing tells whether a cluster is in the middle of a release of the object.
 func (p *pass) releasing() bool {
 	for _, t := range p.told {
@@ -158,28 +177,38 @@ func (p *pass) addNote(note string) {
 	}
 }
 
-// moving are the internal placements whose replicas are on the move: they are looked at again when clusters report. Its zero value is
-// ready for use.
-type moving struct {
+// keys are internal placements. The zero value is ready for use.
+type keys struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]bool
 }
 
-func (m *moving) set(key types.NamespacedName, moves bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !moves {
-		delete(m.all, key)
+func (k *keys) set(key types.NamespacedName, is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !is {
+		delete(k.all, key)
 		return
 	}
-	if m.all == nil {
-		m.all = map[types.NamespacedName]bool{}
+	if k.all == nil {
+		k.all = map[types.NamespacedName]bool{}
 	}
-	m.all[key] = true
+	k.all[key] = true
 }
 
-func (m *moving) has(key types.NamespacedName) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all[key]
+func (k *keys) has(key types.NamespacedName) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[key]
+}
+
+// tell has all of them looked at, but for one.
+func (k *keys) tell(but types.NamespacedName, look func(ctrl.Request)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.all {
+		if key != but {
+			look(ctrl.Request{NamespacedName: key})
+		}
+	}
 }

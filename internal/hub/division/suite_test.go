@@ -10,6 +10,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/selection"
 	"github.com/fleetwright/fleetwright/internal/hub/snapshots"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule/ledger"
 	"github.com/fleetwright/fleetwright/test/framework"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{Hub: framework.NewHub(t, hubConfig), t: t}
 	f.Run(cache.Options{}, func(mgr ctrl.Manager) error {
 		carriage := placement.ObjectCarriages()[1]
-		c := &Controller{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Carriage: carriage, Clock: clock.RealClock{}, Changes: unchanged{},
+		c := &Controller{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Carriage: carriage, Clock: clock.RealClock{}, Changes: unchanged{}, Ledger: &ledger.Ledger{},
 			Recorder:  events.NewFakeRecorder(100),
 			Snapshots: &snapshots.Store{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Carriage: carriage}}
 		return c.SetupWithManager(mgr)

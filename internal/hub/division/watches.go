@@ -70,7 +70,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		})).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, c.toAwaiting(claim.Cluster), builder.WithPredicates(whenThere())).
 		Watches(&clusterv1.MemberCluster{}, c.toAll(), builder.WithPredicates(whenFleetChanges())).
-		Watches(&clusterv1.MemberCluster{}, c.toUnscheduled(), builder.WithPredicates(whenRoomGrows())).
+		Watches(&clusterv1.MemberCluster{}, c.toUnscheduled(), builder.WithPredicates(whenReported())).
 		WithOptions(enqueue.Options(workers)).
 		Complete(c)
 	if err != nil {
@@ -197,6 +197,10 @@ func (c *Controller) forgets() predicate.Predicate {
 		c.kept.forget(e.Object.GetUID())
 		c.needs.set(client.ObjectKeyFromObject(e.Object), nil)
 		c.moving.set(client.ObjectKeyFromObject(e.Object), false)
+		c.waiting.set(client.ObjectKeyFromObject(e.Object), false)
+		for _, owner := range e.Object.GetOwnerReferences() {
+			c.forget(owner.UID)
+		}
 		return true
 	}}
 }
@@ -239,22 +243,15 @@ func whenFleetChanges() predicate.Predicate {
 	}}
 }
 
-// whenRoomGrows lets pass a member of which more is free than before.
-func whenRoomGrows() predicate.Predicate {
+// whenReported lets pass a member that reports something else to be free than before. That may be less, and what others were given is
+// in it now.
+func whenReported() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*clusterv1.MemberCluster)
 			after, ok2 := e.ObjectNew.(*clusterv1.MemberCluster)
-			if !ok1 || !ok2 {
-				return false
-			}
-			for name, free := range after.Status.ResourceUsage.Available {
-				if was := before.Status.ResourceUsage.Available[name]; free.Cmp(was) > 0 {
-					return true
-				}
-			}
-			return false
+			return ok1 && ok2 && !equality.Semantic.DeepEqual(before.Status.ResourceUsage, after.Status.ResourceUsage)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/hub/updaterun"
 	"github.com/fleetwright/fleetwright/internal/hub/work"
 	"github.com/fleetwright/fleetwright/internal/placement"
+	"github.com/fleetwright/fleetwright/internal/schedule/ledger"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -89,12 +90,13 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 			all = append(all, &eviction.Controller{Client: cached, APIReader: direct, Kinds: kinds, Clock: real, Recorder: recorder, Takings: takings})
 		}
 	}
+	account := &ledger.Ledger{}
 	for _, carriage := range placement.ObjectCarriages() {
 		all = append(all,
 			&division.Controller{
 				Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Recorder: recorder, Changes: watches,
-				DeschedulingInterval: options.DeschedulingInterval,
-				Snapshots:            &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
+				Ledger: account, DeschedulingInterval: options.DeschedulingInterval,
+				Snapshots: &snapshots.Store{Client: cached, APIReader: direct, Carriage: carriage},
 			},
 			&work.Controller{Client: cached, APIReader: direct, Carriage: carriage, Clock: real, Tracker: &consistency.Tracker{}, Rules: rules},
 			&objectstatus.Controller{Client: cached, APIReader: direct, Carriage: carriage},

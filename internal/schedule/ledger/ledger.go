@@ -34,8 +34,9 @@ type entry struct {
 	counted int32
 }
 
-// Give puts down an object's share in a cluster, and what the cluster says that it has made of it.
-func (l *Ledger) Give(object types.UID, cluster string, perReplica corev1.ResourceList, share int32, made Made) {
+// Give puts down an object's share in a cluster, and what the cluster says that it has made of it. news tells that this is not what
+// it said before, so that there may be room for others when the cluster reports next, or already.
+func (l *Ledger) Give(object types.UID, cluster string, perReplica corev1.ResourceList, share int32, made Made) (news bool) {
 	if l.given == nil {
 		l.given = map[string]map[types.UID]*entry{}
 	}
@@ -47,8 +48,10 @@ func (l *Ledger) Give(object types.UID, cluster string, perReplica corev1.Resour
 		e = &entry{}
 		l.given[cluster][object] = e
 	}
+	news = e.made != made || share < e.share
 	e.perReplica, e.share, e.made = perReplica, share, made
 	e.counted = min(e.counted, made.Pods) // what is made no more may be counted still, which errs on the safe side
+	return news
 }
 
 // Forget drops what is put down for an object in clusters other than some.
