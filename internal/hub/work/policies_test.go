@@ -32,14 +32,15 @@ type claimed struct {
 	live *snapshotReads
 }
 
-// snapshotReads counts live reads of snapshots.
+// snapshotReads counts live reads of the snapshots of one object: the hub of a test looks at what other tests have left, too.
 type snapshotReads struct {
 	client.Reader
+	object string
 	count atomic.Int32
 }
 
 func (r *snapshotReads) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if _, ok := o.(*placementv1.ResourceSnapshot); ok {
+	if _, ok := o.(*placementv1.ResourceSnapshot); ok && strings.HasPrefix(key.Name, r.object+"-") {
 		r.count.Add(1)
 	}
 	return r.Reader.Get(ctx, key, o, opts...)
@@ -49,7 +50,7 @@ func newClaimed(t *testing.T) *claimed {
 	t.Helper()
 	hub := framework.NewHub(t, hubConfig)
 	hub.Writes.Placement = "" // all of them
-	f := &claimed{fixture: &fixture{Hub: hub, t: t, key: placement.Key{Namespace: "default", Name: hub.Name}}, live: &snapshotReads{}}
+	f := &claimed{fixture: &fixture{Hub: hub, t: t, key: placement.Key{Namespace: "default", Name: hub.Name}}, live: &snapshotReads{object: hub.Name}}
 	caches := withoutContent()
 	caches.ByObject[&placementv1.ResourceSnapshot{}] = cache.ByObject{Transform: func(o any) (any, error) {
 		if s, ok := o.(*placementv1.ResourceSnapshot); ok {
