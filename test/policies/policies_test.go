@@ -142,6 +142,20 @@ func TestNeverGivenTwice(t *testing.T) {
 	framework.Await(t, f, o, "finds room", func(o *policyv1alpha1.ObjectPlacement) bool { return len(o.Status.Clusters) > 0 })
 }
 
+// TestSelectsWhatIsThere: a selector that matches everything finds what is there already; one of a kind without namespaces, in a policy
+// of a namespace, finds nothing and holds up nobody.
+func TestSelectsWhatIsThere(t *testing.T) {
+	f := newFixture(t)
+	f.Make(f.deployment(2))
+	f.Make(f.policy(func(s *policyv1alpha1.PropagationSpec) {
+		s.ResourceSelectors = []policyv1alpha1.ResourceSelector{
+			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "view"},
+			{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{}},
+		}
+	}))
+	f.awaitShares(1, 1)
+}
+
 // TestReleasedAndTakenUp: without its policy an object's copies stay as they are, even when it is edited; made again, the policy goes on
 // with them. Deleting the object removes them.
 func TestReleasedAndTakenUp(t *testing.T) {

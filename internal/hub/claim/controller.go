@@ -153,6 +153,9 @@ func (c *Controller) object(ctx context.Context, object Object, version string) 
 	if err != nil {
 		return nil, fmt.Errorf("find out how the hub serves %s: %w", object, err)
 	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot && object.Namespace != "" {
+		return nil, nil //nolint:nilnil // nothing of a kind without namespaces is in one
+	}
 	o, err := c.Metadata.Resource(mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if isServed(err, object.Name) {

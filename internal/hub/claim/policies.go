@@ -149,7 +149,11 @@ func (c *Controller) selected(ctx context.Context, p *claim.Policy) ([]Object, e
 		}
 		options := metav1.ListOptions{Limit: page}
 		if s.Name == "" && s.LabelSelector != nil {
-			options.LabelSelector = metav1.FormatLabelSelector(s.LabelSelector)
+			selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+			if err != nil {
+				continue // the policy's status says so
+			}
+			options.LabelSelector = selector.String()
 		}
 		if s.Name != "" {
 			options.FieldSelector = "metadata.name=" + s.Name

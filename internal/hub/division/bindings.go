@@ -179,7 +179,10 @@ func (c *Controller) giveUp(ctx context.Context, b placementv1.BindingObject) er
 		}
 		changed.BindingSpec().State = placementv1.BindingStateUnscheduled
 		if err := c.Client.Update(ctx, changed); err != nil {
-			return fmt.Errorf("give up binding %s: %w", b.GetName(), client.IgnoreNotFound(err))
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("give up binding %s: %w", b.GetName(), err)
 		}
 		b = changed
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetwright/fleetwright/internal/placement"
 	"github.com/fleetwright/fleetwright/internal/snapshot"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ func (c *Controller) read(ctx context.Context, p *pass) (found bool, err error) 
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
 	err = c.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, o)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	placementv1 "github.com/fleetwright/fleetwright/api/placement/v1"
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
@@ -19,11 +20,14 @@ func (c *Controller) remove(ctx context.Context, p *pass) error {
 	if !controllerutil.ContainsFinalizer(p.placement, policyv1alpha1.FinalizerObjectPlacement) {
 		return nil
 	}
-	// The cache may not have seen a binding that was made last.
-	live, err := listing.Bindings(ctx, c.APIReader, c.Carriage, p.key())
+	// The cache may not have seen a binding that was made last, and somebody may have taken the label off another.
+	all, err := listing.AllBindings(ctx, c.APIReader, c.Carriage, client.InNamespace(p.placement.GetNamespace()))
 	if err != nil {
 		return err
 	}
+	live := slices.DeleteFunc(all, func(b placementv1.BindingObject) bool {
+		return b.GetAnnotations()[placementv1.AnnotationPlacementUID] != string(p.placement.GetUID())
+	})
 	if len(live) > 0 {
 		var failures []error
 		for _, b := range live {

@@ -36,7 +36,7 @@ type claimed struct {
 type snapshotReads struct {
 	client.Reader
 	object string
-	count atomic.Int32
+	count  atomic.Int32
 }
 
 func (r *snapshotReads) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

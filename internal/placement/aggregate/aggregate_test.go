@@ -76,6 +76,9 @@ func TestStatus(t *testing.T) {
 		"a job that runs": {group: "batch", kind: "Job", want: `{` + started + `, active: 1, succeeded: 1}`, items: []there{
 			{"a", complete("2026-01-01T00:01:00Z"), true}, {"b", `{startTime: "2026-01-01T00:00:30Z", active: 1}`, true},
 		}},
+		"a job of which a cluster is not heard of": {group: "batch", kind: "Job", before: `{` + started + `, active: 2, succeeded: 3, failed: 1}`, want: `{` + started + `, active: 1, succeeded: 3, failed: 1}`, items: []there{
+			{"a", `{startTime: "2026-01-01T00:00:30Z", active: 1, succeeded: 1}`, true}, {"b", "", false},
+		}},
 		"a job that is complete": {group: "batch", kind: "Job", want: `{` + started + `, succeeded: 2, completionTime: "2026-01-01T00:02:00Z", conditions: [
 {type: SuccessCriteriaMet, status: "True", reason: Completed, message: Job completed in all clusters, lastProbeTime: "2026-01-01T00:02:00Z", lastTransitionTime: "2026-01-01T00:02:00Z"},
 {type: Complete, status: "True", reason: Completed, message: Job completed in all clusters, lastProbeTime: "2026-01-01T00:02:00Z", lastTransitionTime: "2026-01-01T00:02:00Z"}]}`,

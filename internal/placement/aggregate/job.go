@@ -25,7 +25,11 @@ func job(before map[string]any, items []Item) map[string]any {
 	}
 	status := keep(before, "conditions", "startTime", "uncountedTerminatedPods")
 	for _, counter := range []string{"active", "succeeded", "failed", "ready", "terminating"} {
-		if total := sum(items, counter); total > 0 {
+		total := sum(items, counter)
+		if counter == "succeeded" || counter == "failed" { // the API lets neither shrink, as they do where a cluster falls silent
+			total = max(total, number(before[counter]))
+		}
+		if total > 0 {
 			status[counter] = total
 		}
 	}
