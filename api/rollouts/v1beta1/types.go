@@ -94,12 +94,18 @@ type RolloutSpec struct {
 
 // Phases of a Rollout.
 const (
-	PhaseInitial     = "Initial"
-	PhaseHealthy     = "Healthy"
+	// PhaseInitial: the workload does not exist, or Kruise has not looked at it yet.
+	PhaseInitial = "Initial"
+	// PhaseHealthy: nothing is being released; the next change of the workload begins a release.
+	PhaseHealthy = "Healthy"
+	// PhaseProgressing: a change is being released; the condition Progressing says how far that is.
 	PhaseProgressing = "Progressing"
+	// PhaseTerminating: the Rollout is being deleted, and what it had in hand is brought to an end.
 	PhaseTerminating = "Terminating"
-	PhaseDisabled    = "Disabled"
-	PhaseDisabling   = "Disabling"
+	// PhaseDisabled: spec.disabled stands, and changes are released as if there were no Rollout.
+	PhaseDisabled = "Disabled"
+	// PhaseDisabling: spec.disabled was set in the middle of a release, which is brought to an end.
+	PhaseDisabling = "Disabling"
 )
 
 // RolloutStatus is, in a member, how the release goes; on the hub it sums up what members say.
