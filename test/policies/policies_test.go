@@ -316,6 +316,35 @@ func TestRebalance(t *testing.T) {
 	}
 }
 
+// TestLazy: an edit of a lazy policy counts once its object is edited; a rebalance is made at once, and one that is no time is named.
+func TestLazy(t *testing.T) {
+	f := newFixture(t)
+	web := f.deployment(4)
+	policy := f.policy(func(s *policyv1alpha1.PropagationSpec) { s.ActivationPreference = policyv1alpha1.ActivateLazily })
+	f.Make(web)
+	f.Make(policy)
+	f.awaitShares(2, 2)
+	f.answer(f.east, 2)
+	f.answer(f.west, 2)
+	f.Change(policy, `{"spec":{"placement":{"clusterAffinity":{"labelSelector":null,"clusterNames":["`+f.west+`"]}}}}`)
+	f.Change(policy, `{"metadata":{"annotations":{"`+policyv1alpha1.AnnotationRebalance+`":"2030-01-01T00:00:00Z"}}}`)
+	o := f.internal()
+	framework.Await(t, f, o, "has made a rebalancing", func(o *policyv1alpha1.ObjectPlacement) bool { return o.Status.LastRebalance != nil })
+	if names := o.Spec.Placement.ClusterAffinity.ClusterNames; len(names) > 0 {
+		t.Errorf("the edit of the policy counts already: %v", names)
+	}
+	f.Change(web, `{"metadata":{"annotations":{"`+policyv1alpha1.AnnotationRebalance+`":"tomorrow"}},"spec":{"revisionHistoryLimit":3}}`)
+	framework.Await(t, f, o, "follows the policy, and names what is no time", func(o *policyv1alpha1.ObjectPlacement) bool {
+		for _, c := range o.Status.Conditions {
+			if c.Type == policyv1alpha1.ConditionScheduled && strings.Contains(c.Message, `is "tomorrow"`) {
+				return len(o.Spec.Placement.ClusterAffinity.ClusterNames) == 1
+			}
+		}
+		return false
+	})
+	f.awaitShares(2, 4)
+}
+
 // TestNamespaceDeleted: copies go when the hub's namespace is deleted, though its objects may go in any order.
 func TestNamespaceDeleted(t *testing.T) {
 	f := newFixture(t)

@@ -1,5 +1,11 @@
 package v1alpha1
 
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 const (
 	// AnnotationRebalance, on an object that a policy claims or on the policy, is an RFC 3339 time: where it is later than that of
 	// the last rebalancing, the replicas are divided anew as if for the first time.
@@ -14,3 +20,13 @@ const (
 	// FinalizerObjectPlacement holds an internal placement until what was placed is gone from the members, or released there.
 	FinalizerObjectPlacement = "fleetwright.io/object-placement"
 )
+
+// RebalanceAsked is when somebody asked for a rebalancing by AnnotationRebalance; nil where nobody did, or where it is no time.
+func RebalanceAsked(annotations map[string]string) *metav1.Time {
+	at, err := time.Parse(time.RFC3339, annotations[AnnotationRebalance])
+	if err != nil {
+		return nil
+	}
+	t := metav1.NewTime(at)
+	return &t
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fleetwright/fleetwright/internal/placement"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,36 +16,37 @@ import (
 // UnschedulableAfter is how long pods must have found no node to be reported, where Options says nothing else.
 const UnschedulableAfter = 30 * time.Second
 
-// podOwners are the workloads whose pods are looked at, with where they say how many they are to run.
-var podOwners = map[schema.GroupKind][]string{
-	{Group: "apps", Kind: "Deployment"}:  {"spec", "replicas"},
-	{Group: "apps", Kind: "StatefulSet"}: {"spec", "replicas"},
-	{Group: "batch", Kind: "Job"}:        {"spec", "parallelism"},
+// podOwners are the workloads whose pods are looked at.
+var podOwners = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "batch", Kind: "Job"}: true,
 }
 
 // unschedulable counts the pods of a workload for which the member's scheduler has had no node for some time, where the hub has the
 // workload's status reported: it may find them another cluster. A workload that lacks pods is looked at again after that time.
 func (p *pass) unschedulable(ctx context.Context, m *manifest) int32 {
-	field := podOwners[m.key.GroupKind]
-	if field == nil || !p.work.Spec.ReportBackStrategy.Mirrors() || p.strategy.ReportsOnly() || m.reason != "" || m.live == nil {
+	if !podOwners[m.key.GroupKind] || !p.work.Spec.ReportBackStrategy.Mirrors() || p.strategy.ReportsOnly() || m.reason != "" || m.live == nil {
 		return 0
 	}
 	live := p.latest(m)
-	wanted, _, _ := unstructured.NestedInt64(live.Object, field...)
+	wanted, _, err := placement.Replicas(live)
 	ready, _, _ := unstructured.NestedInt64(live.Object, "status", "readyReplicas")
 	running, _, _ := unstructured.NestedInt64(live.Object, "status", "ready") // of a Job
 	ended, _, _ := unstructured.NestedInt64(live.Object, "status", "succeeded")
-	if max(ready, running)+ended >= wanted {
+	if err != nil || max(ready, running)+ended >= int64(wanted) {
 		return 0
 	}
 	p.lookAgain(p.UnschedulableAfter)
-	selector := &metav1.LabelSelector{}
 	fields, _, _ := unstructured.NestedMap(live.Object, "spec", "selector")
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, selector); err != nil || len(fields) == 0 {
+	said := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, said); err != nil || len(fields) == 0 {
+		return 0
+	}
+	selector, err := metav1.LabelSelectorAsSelector(said)
+	if err != nil {
 		return 0
 	}
 	pods, err := p.resource(corev1.SchemeGroupVersion.WithResource("pods"), m.id.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: metav1.FormatLabelSelector(selector), FieldSelector: "status.phase=Pending", ResourceVersion: "0",
+		LabelSelector: selector.String(), FieldSelector: "status.phase=Pending", ResourceVersion: "0",
 	})
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot look for pods without a node", "object", m.key.String(), "reason", err.Error())

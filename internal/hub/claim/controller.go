@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,9 +50,8 @@ type Controller struct {
 	Client   client.Client
 	Metadata metadata.Interface
 	// Mapper knows the kinds that the hub serves.
-	Mapper   meta.RESTMapper
-	Recorder events.EventRecorder
-	Clock    clock.Clock
+	Mapper meta.RESTMapper
+	Clock  clock.Clock
 	// Rules say what is never placed.
 	Rules placement.Rules
 	// Changes tells of objects on the hub.
@@ -98,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, object Object) (ctrl.Result,
 	}
 	err = c.keep(ctx, object, version, o, p, policies)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -215,10 +213,11 @@ func (c *Controller) keep(ctx context.Context, object Object, version string, o 
 	before := p.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy of an object is one
 	same := equality.Semantic.DeepEqual(decision.Policy.Reference(), current)
 	if isLazy(decision.Policy) && same && p.GetAnnotations()[policyv1alpha1.AnnotationObjectVersion] == contentVersion(o) {
-		return nil
+		p.ObjectPlacementSpec().RebalanceTriggeredAt = spec.RebalanceTriggeredAt // which is asked for, and no change of the policy
+	} else {
+		*p.ObjectPlacementSpec() = spec
+		note(p, decision.Policy, o)
 	}
-	*p.ObjectPlacementSpec() = spec
-	note(p, decision.Policy, o)
 	if equality.Semantic.DeepEqual(before, p) {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (c *StatusController) Reconcile(ctx context.Context, key policyKey) (ctrl.R
 	}
 	err = c.Client.Status().Update(ctx, o) // whole, so that a count of nought is there, too
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("write the status of %s: %w", policy, err)
@@ -189,7 +189,8 @@ func (c *StatusController) observe(policy *claim.Policy, status *policyv1alpha1.
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, policyv1alpha1.ReasonInvalidSelector, err.Error()+"; until then nothing changes in the members"
 	case status.Claimed == 0:
 		ready.Status, ready.Reason = metav1.ConditionFalse, policyv1alpha1.ReasonNothingClaimed
-		ready.Message = "The policy has no object: what spec.resourceSelectors selects does not exist yet, or belongs to another policy (kubectl get objp -A)"
+		ready.Message = "The policy has no object: what spec.resourceSelectors selects does not exist yet, " +
+			"belongs to another policy (kubectl get objp,cobjp -A), or is never placed, as what is in reserved namespaces"
 	case status.Scheduled < status.Claimed:
 		ready.Status, ready.Reason = metav1.ConditionFalse, policyv1alpha1.ReasonNotPropagated
 		ready.Message = fmt.Sprintf("Of %d of %d objects it is not decided where they go", status.Claimed-status.Scheduled, status.Claimed)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	policyv1alpha1 "github.com/fleetwright/fleetwright/api/policy/v1alpha1"
 	"github.com/fleetwright/fleetwright/internal/placement"
@@ -14,9 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// staleRetry is when to look again after a write showed that the cache is behind.
-const staleRetry = 50 * time.Millisecond
 
 // specOf is what an internal placement says of a policy.
 func specOf(object Object, version string, o *metav1.PartialObjectMetadata, p *claim.Policy) policyv1alpha1.ObjectPlacementSpec {
@@ -32,17 +28,8 @@ func specOf(object Object, version string, o *metav1.PartialObjectMetadata, p *c
 		Suspension:                  spec.Suspension,
 		PreserveResourcesOnDeletion: ptr.Deref(spec.PreserveResourcesOnDeletion, false),
 		DependentOverrides:          spec.DependentOverrides,
-		RebalanceTriggeredAt:        latest(rebalance(o.Annotations), rebalance(p.Annotations)),
+		RebalanceTriggeredAt:        latest(policyv1alpha1.RebalanceAsked(o.Annotations), policyv1alpha1.RebalanceAsked(p.Annotations)),
 	}
-}
-
-// rebalance is when somebody asked for a rebalancing; nil where nobody did, or where it is no time.
-func rebalance(annotations map[string]string) *metav1.Time {
-	at, err := time.Parse(time.RFC3339, annotations[policyv1alpha1.AnnotationRebalance])
-	if err != nil {
-		return nil
-	}
-	return ptr.To(metav1.NewTime(at))
 }
 
 func latest(a, b *metav1.Time) *metav1.Time {

@@ -27,9 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// staleRetry is when to look again after a write showed that the cache is behind.
-const staleRetry = 50 * time.Millisecond
-
 var (
 	// errStale is the outcome of a decision on what was not true any more.
 	errStale = errors.New("the cache is behind")
@@ -106,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := c.place(ctx, p)
 	if errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		log.FromContext(ctx).V(1).Info("Looking again: the cache is behind", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	}
 	return ctrl.Result{RequeueAfter: p.after}, err
 }

@@ -36,6 +36,9 @@ func (c *Controller) divide(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.status.ObjectGeneration = p.object.GetGeneration()
+	if at, asked := p.object.GetAnnotations()[policyv1alpha1.AnnotationRebalance]; asked && policyv1alpha1.RebalanceAsked(p.object.GetAnnotations()) == nil {
+		p.notes = append(p.notes, fmt.Sprintf("its annotation %s is %q, which is no RFC 3339 time such as 2026-01-31T12:00:00Z, and asks for nothing", policyv1alpha1.AnnotationRebalance, at))
+	}
 	decided := slices.Clone(p.status.Clusters)
 	result := c.decide(p, f, policy)
 	if !equality.Semantic.DeepEqual(decided, p.status.Clusters) {
@@ -69,6 +72,8 @@ func (c *Controller) decide(p *pass, f *fleet, policy division.Policy) division.
 		defer c.Ledger.Unlock()
 		c.measure(p, f)
 		defer c.settle(p, f)
+	} else {
+		c.forget(p.object.GetUID()) // it may have been divided by room before
 	}
 	request := p.request(f, policy)
 	result := c.deschedule(p, request, division.Divide(request))
@@ -80,15 +85,11 @@ func (c *Controller) decide(p *pass, f *fleet, policy division.Policy) division.
 
 // request asks for a division.
 func (p *pass) request(f *fleet, policy division.Policy) division.Request {
-	r := division.Request{
+	return division.Request{
 		UID: p.object.GetUID(), Kind: p.object.GroupVersionKind(), Policy: policy, Replicas: p.replicas,
-		Clusters: f.clusters, Current: map[string]int32{}, Decided: p.status.DecidedFor, Affinity: p.status.AffinityName, Rebalance: p.rebalances(),
+		Clusters: f.clusters, Current: p.given(), Decided: p.status.DecidedFor, Affinity: p.status.AffinityName, Rebalance: p.rebalances(),
 		InRelease: p.releasing(),
 	}
-	for _, s := range p.status.Clusters {
-		r.Current[s.Name] = ptr.Deref(s.Replicas, 0)
-	}
-	return r
 }
 
 // rebalances tells whether a rebalancing is asked for that has not been made.

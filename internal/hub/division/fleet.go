@@ -37,9 +37,10 @@ func (c *Controller) observe(ctx context.Context, p *pass) (*fleet, error) {
 		return nil, err
 	}
 	f := &fleet{known: make(map[string]*schedule.Cluster, len(members.Items)), perReplica: request}
-	for i := range members.Items {
-		m := schedule.Observe(&members.Items[i])
-		f.known[m.Name] = &m
+	observed := schedule.ObserveAll(members.Items)
+	for i := range observed {
+		m := &observed[i]
+		f.known[m.Name] = m
 		where := clusteraffinity.Locate(m.Name, m.Labels)
 		f.clusters = append(f.clusters, division.Cluster{
 			Name: m.Name, Labels: m.Labels, Provider: where.Provider, Region: where.Region, Zones: where.Zones, Taints: taints(m.Taints), Leaving: m.Leaving, Disconnected: m.Disconnected,
@@ -53,9 +54,9 @@ func (c *Controller) observe(ctx context.Context, p *pass) (*fleet, error) {
 // measure tells how much room each cluster has, beside what it was given and does not report to be in use yet. It is called with the
 // ledger locked.
 func (c *Controller) measure(p *pass, f *fleet) {
-	news := false
+	news, given := false, p.given()
 	for cluster, t := range p.told {
-		if share, given := p.given()[cluster]; given {
+		if share, has := given[cluster]; has {
 			news = c.Ledger.Give(p.object.GetUID(), cluster, f.perReplica, share, t.made) || news
 		}
 	}

@@ -116,7 +116,7 @@ func (c *Controller) listen(ctx context.Context, p *pass) error {
 		for i := range w.Status.ManifestConditions {
 			m := &w.Status.ManifestConditions[i]
 			if m.Identifier.Kind == p.object.GetKind() && m.Identifier.Name == p.object.GetName() {
-				p.told[cluster] = told{ready: readyIn(m), inRelease: inRelease(m), unschedulable: m.UnschedulableReplicas, made: madeIn(m)}
+				p.told[cluster] = toldIn(m)
 			}
 		}
 	}
@@ -129,33 +129,24 @@ func inRelease(m *placementv1.ManifestCondition) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && (c.Reason == placementv1.ReasonManifestPaused || c.Reason == placementv1.ReasonManifestUpdatedByRollout)
 }
 
-// readyIn is how many replicas an agent reports to be ready; what cannot be read is not known to be.
-func readyIn(m *placementv1.ManifestCondition) int32 {
+// toldIn reads what an agent says; what cannot be read is not known to be. Pods that wait for a node are not made.
+func toldIn(m *placementv1.ManifestCondition) told {
+	t := told{inRelease: inRelease(m), unschedulable: m.UnschedulableReplicas}
 	var reported struct {
 		Status struct {
+			Replicas      int32 `json:"replicas"`
 			ReadyReplicas int32 `json:"readyReplicas"`
-			Ready         int32 `json:"ready"` // of a Job
+			Active        int32 `json:"active"` // this and the next are a Job's
+			Ready         int32 `json:"ready"`
 		} `json:"status"`
 	}
 	if m.BackReportedStatus == nil || json.Unmarshal(m.BackReportedStatus.ObservedStatus.Raw, &reported) != nil {
-		return 0
+		return t
 	}
-	return max(reported.Status.ReadyReplicas, reported.Status.Ready)
-}
-
-// madeIn is how many pods an agent reports to have been made, and not to wait for a node; what cannot be read is not known to be.
-func madeIn(m *placementv1.ManifestCondition) ledger.Made {
-	var reported struct {
-		Status struct {
-			Replicas int32 `json:"replicas"`
-			Active   int32 `json:"active"` // of a Job
-		} `json:"status"`
-	}
-	if m.BackReportedStatus == nil || json.Unmarshal(m.BackReportedStatus.ObservedStatus.Raw, &reported) != nil {
-		return ledger.Made{}
-	}
-	pods := max(reported.Status.Replicas, reported.Status.Active) - m.UnschedulableReplicas
-	return ledger.Made{Pods: max(pods, 0), At: m.BackReportedStatus.ObservationTime.Time}
+	s := &reported.Status
+	t.ready = max(s.ReadyReplicas, s.Ready)
+	t.made = ledger.Made{Pods: max(max(s.Replicas, s.Active)-t.unschedulable, 0), At: m.BackReportedStatus.ObservationTime.Time}
+	return t
 }
 
 // releasing tells whether a cluster is in the middle of a release of the object.

@@ -36,8 +36,6 @@ const (
 	workers = 8
 	// gather is how long what clusters report is waited for and gathered, so that many reports make one status.
 	gather = 150 * time.Millisecond
-	// staleRetry is when to look again after the object was written by somebody else at the same moment.
-	staleRetry = 50 * time.Millisecond
 	// refusedRetry is when what was refused is tried again: a right may have been given meanwhile.
 	refusedRetry = time.Minute
 )
@@ -110,6 +108,10 @@ func (c *Controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if owners := p.GetOwnerReferences(); len(owners) == 0 || owners[0].UID != live.GetUID() {
 		return ctrl.Result{}, nil
 	}
+	if by := placement.StatusWriter(live); by != "" {
+		ctrl.LoggerFrom(ctx).Info("The object's status is written on the hub itself, and left alone", "kind", r.Kind, "name", r.Name, "by", by)
+		return ctrl.Result{}, nil
+	}
 	items, err := c.items(ctx, p, kind, live)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -130,7 +132,7 @@ func (c *Controller) write(ctx context.Context, p client.Object, live *unstructu
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: staleRetry}, nil
+		return ctrl.Result{RequeueAfter: enqueue.Stale}, nil
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	case apierrors.IsForbidden(err):

@@ -63,7 +63,7 @@ func addControllers(mgr ctrl.Manager, options Options) error {
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}},
 		&override.Controller{Client: cached, APIReader: direct, Kinds: placement.AllKinds(), Tracker: &consistency.Tracker{}, Namespaced: true},
 		&claim.Controller{
-			Client: cached, Metadata: live.metadata, Mapper: mgr.GetRESTMapper(), Recorder: recorder, Clock: real, Rules: rules, Changes: watches,
+			Client: cached, Metadata: live.metadata, Mapper: mgr.GetRESTMapper(), Clock: real, Rules: rules, Changes: watches,
 		},
 		&claim.StatusController{Client: cached, Clock: real},
 		&inrelease.Controller{Client: cached},

@@ -95,7 +95,7 @@ func (c *Controller) copyOne(ctx context.Context, applied *content, m *placement
 	if had != "" && had == live.GetUID() {
 		return had, "", nil
 	}
-	if by := writerOf(live); by != "" {
+	if by := placement.StatusWriter(live); by != "" {
 		return "", fmt.Sprintf("%s: its status is written on the hub itself, by %s; it is left alone", name, by), nil
 	}
 	manifest, err := applied.of(ctx, id)
@@ -133,16 +133,6 @@ func (c *Controller) write(ctx context.Context, id *placementv1.WorkResourceIden
 	default:
 		return "", fmt.Errorf("write the status of %s: %w", nameOf(id), err)
 	}
-}
-
-// writerOf is who else writes the status of an object on the hub; empty where nobody does.
-func writerOf(live *unstructured.Unstructured) string {
-	for _, entry := range live.GetManagedFields() {
-		if entry.Subresource == "status" && entry.Manager != placementv1.StatusFieldManager {
-			return entry.Manager
-		}
-	}
-	return ""
 }
 
 func nameOf(id *placementv1.WorkResourceIdentifier) string {
